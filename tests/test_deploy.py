@@ -160,7 +160,7 @@ def test_the_shipped_configuration_is_good(tmp_path: Path) -> None:
     (tmp_path / "gateway.toml").write_text(shipped.replace("/run/secrets/", ""))
     command = [sys.executable, "-m", "toolspeak", "serve", "--check", "gateway.toml"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
-    assert (done.returncode, "gateway.toml is good" in done.stdout) == (0, True), done.stderr
+    assert (done.returncode, "gateway.toml is valid" in done.stdout) == (0, True), done.stderr
 
 
 def test_the_compose_file_names_what_is_there_and_takes_all_privileges() -> None:

@@ -61,7 +61,7 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise UsageError(f"{path}, line {error.lineno}, column {error.colno}: no JSON: {error.msg}") from None
+        raise UsageError(f"{path}, line {error.lineno}, column {error.colno}: not JSON: {error.msg}") from None
     except (ValueError, RecursionError) as error:  # a number of thousands of digits is a ValueError
         raise UsageError(f"{path} cannot be read: {error}") from None
 

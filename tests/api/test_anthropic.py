@@ -262,8 +262,8 @@ IMAGE = {"type": "image", "source": {"type": "file", "file_id": "f"}}
         (said(IMAGE), r"messages\.0\.content\.0\.source: .*'file'"),
         (said({"type": "image"}), "not a source of the type 'None'"),
         (said({"type": "document", "source": {"type": "base64", "data": "x"}}), "as text only"),
-        (said({"type": "text"}), r"messages\.0\.content\.0\.text: expected a text, got nothing"),
-        (said({"type": "text", "text": 1}), "expected a text, got int"),
+        (said({"type": "text"}), r"messages\.0\.content\.0\.text: expected a string, got nothing"),
+        (said({"type": "text", "text": 1}), "expected a string, got int"),
         (said({"type": "tool_result", "content": "x"}), "tool_use_id"),
         (said({"type": "tool_use", "id": "x", "name": "a", "input": {}}), "'tool_use' cannot be passed on"),
         (

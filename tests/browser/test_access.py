@@ -110,7 +110,7 @@ def test_a_key_is_asked_for_and_leaves_the_address(page: Any, address: str) -> N
     field = page.get_by_label("Key")
     field.fill("a-wrong-key")
     page.get_by_role("button", name="Open").click()
-    page.get_by_text("this key is not known here").wait_for()
+    page.get_by_text("unknown API key").wait_for()
     page.get_by_label("Key").fill(key)
     page.get_by_role("button", name="Open").click()
     page.get_by_role("heading", name="Playground").wait_for()

@@ -66,8 +66,8 @@ def test_words_need_no_quotes(cli: Cli) -> None:
         (["hi", "-t", "weather.py:wether"], b"", "weather.py holds no wether. Did you mean weather?"),
         (["hi", "-t", "state"], b"", "state is a folder"),
         (["hi", "-t", "weather.py", "-t", "weather.py:add"], b"", "two tools are named 'add'"),
-        (["hi", "--explain", "--dry-run"], b"", "give one of them"),
-        (["hi", "-t", "weather.py", "--approve", "-m", "scripted:x"], b"", "--approve asks on a terminal"),
+        (["hi", "--explain", "--dry-run"], b"", "use one of them"),
+        (["hi", "-t", "weather.py", "--approve", "-m", "scripted:x"], b"", "--approve needs a terminal to ask on"),
     ],
 )
 def test_wrong_usage_is_told_in_a_line(cli: Cli, place: Path, args: list[str], stdin: bytes, message: str) -> None:

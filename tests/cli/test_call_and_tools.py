@@ -53,7 +53,7 @@ def test_every_problem_of_a_call_is_listed() -> None:
         (["weather.py", "{}"], 2, "expected FILE:NAME"),
         (["weather.py:wether", "{}"], 2, "Did you mean weather?"),
         (["weather.py:add,weather", "{}"], 2, "expected one tool"),
-        (["weather.py:add", "{a: 1}"], 2, "the arguments are no JSON"),
+        (["weather.py:add", "{a: 1}"], 2, "the arguments are not JSON"),
         (["weather.py:add", "[1, 2]"], 2, "must be a JSON object"),
         (["weather.py:add", "[" * 100_000], 2, "nested too deeply"),
         (["weather.py:add", '{"a": 1, "a": 3, "b": 2}'], 2, "the arguments have 'a' twice"),
@@ -156,7 +156,7 @@ def test_the_operations_of_an_openapi_document_are_tools(place: Path, spec: str,
         (["call", "openapi:pets.json:add-pet"], 1, "is not an address of the public network"),
         (["tools", "pets.json:list_pest"], 2, "Did you mean 'list_pets'?"),
         (["tools", "nobody.json"], 2, "nobody.json names no servers; expected {"),
-        (["tools", "servers.json:my-nots"], 2, "names no server my-nots. It names: my-notes"),
+        (["tools", "servers.json:my-nots"], 2, "has no server my-nots. It has: my-notes"),
     ],
 )
 def test_what_is_wrong_with_a_document_is_told_in_a_line(place: Path, args: list[str], code: int, message: str) -> None:

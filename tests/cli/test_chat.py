@@ -155,10 +155,10 @@ def test_commands_through_a_pipe(cli: Cli, script: Script, place: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("/retry", "nothing was asked yet"),
-        ("/explain", "nothing was asked yet"),
+        ("/retry", "no question was asked yet"),
+        ("/explain", "no question was asked yet"),
         ("/model gpt", "no model is called 'gpt'"),
-        ("/save weather.py", "weather.py is there already"),
+        ("/save weather.py", "weather.py exists already"),
         ("/save", "no name was given"),
     ],
 )

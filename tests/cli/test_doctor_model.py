@@ -109,7 +109,11 @@ Doctor = Callable[..., tuple[int, dict[str, str]]]
 
 @pytest.mark.parametrize(
     ("template", "about", "asked"),
-    [(HERMES, "it tells the dialect hermes", "hermes"), (CHATML, "it tells no dialect of calls", ""), ("", "none", "")],
+    [
+        (HERMES, "it declares the dialect hermes", "hermes"),
+        (CHATML, "it declares no known dialect", ""),
+        ("", "none", ""),
+    ],
 )
 def test_a_file(doctor: Doctor, place: Path, template: str, about: str, asked: str) -> None:
     for name in (str(weights(place / "acorn.gguf", template)), "acorn.gguf", "local:acorn.gguf"):
@@ -127,7 +131,7 @@ def test_a_server_that_refuses_tools(doctor: Doctor, serve: Callable[..., str]) 
     url = serve()
     code, rows = doctor(url)
     assert code == 0
-    assert rows["probing"].startswith("some twenty-five small requests are sent")  # before anything is waited for
+    assert rows["probing"].startswith("about twenty-five small requests are sent")  # before anything is waited for
     assert rows["server"] == "not known by name, model m"
     assert "does not support tools" in rows["tools"]
     assert ": " in rows["asked"]
@@ -152,7 +156,7 @@ def test_a_server_that_takes_tools(doctor: Doctor, serve: Callable[..., str]) ->
     code, rows = doctor(serve(calls=True))
     assert code == 0
     assert rows["asked"].startswith("native: ")
-    assert rows["change"].startswith("nothing has to be; `toolspeak tune http://")
+    assert rows["change"].startswith("no change is needed; `toolspeak tune http://")
 
 
 def test_a_server_that_ignores_tools(doctor: Doctor, serve: Callable[..., str]) -> None:
@@ -168,7 +172,7 @@ def test_a_server_that_may_ignore_tools_and_tells_no_tokens(doctor: Doctor, serv
     url = serve(ignores=True, tokens=0)
     _, rows = doctor(url)
     assert "tools" in rows["tried:unclear"]
-    assert rows["change"].startswith("the model was offered tools and answered in words")
+    assert rows["change"].startswith("the model was offered tools and answered in text")
     assert "--dialect NAME" in rows["change"]
     assert f"toolspeak tune {url} " in rows["change"]
     assert "busy" not in rows["change"]

@@ -42,7 +42,7 @@ def test_a_run_and_what_it_leaves(cli: Cli, cases: Path, script: Script) -> None
     assert ["cases", "67", "%", "(30–90)", "4/6"] in lines
     assert ["no", "call", "1"] in lines
     assert ["wrong", "value", "1"] in lines
-    assert done.stderr == f"to read: {Path('evaluation', 'report.html')}\n"
+    assert done.stderr == f"report: {Path('evaluation', 'report.html')}\n"
     records = kept()
     assert [record["case"] for record in records] == [f"sum{i}" for i in range(6)]
     assert "You have access to the following tools" in json.dumps(records[0]["steps"])
@@ -115,7 +115,7 @@ def test_interrupted_it_says_what_is_kept(terminal: Callable[..., Terminal], pla
     screen.interrupt()
     code, said = screen.end()
     assert code == 130
-    assert "stopped: 3 of 6 are kept in evaluation; the same command goes on" in said
+    assert "stopped: 3 of 6 are saved in evaluation; run the same command to continue" in said
 
 
 def test_two_runs_compared(cli: Cli, cases: Path, script: Script) -> None:
@@ -147,7 +147,7 @@ def test_models_and_dialects(cli: Cli, cases: Path, script: Script) -> None:
 @pytest.mark.parametrize(
     ("args", "code", "said"),
     [
-        (["eval", "run"], 2, "no cases. Expected a file of JSON lines, or bfcl:CATEGORY"),
+        (["eval", "run"], 2, "no cases: expected a file of JSON lines, or bfcl:CATEGORY"),
         (["eval", "none.jsonl"], 2, "there is no file none.jsonl"),
         (["eval", "cases.jsonl"], 2, "cases.jsonl, line 1: no tools: give them in the line"),
         (["eval", "cases.jsonl", "-t", "weather.py:weather"], 2, "line 1: calls: no tool is called 'add'"),

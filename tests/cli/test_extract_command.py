@@ -69,12 +69,12 @@ def test_a_json_schema_and_a_whole_text(cli: Cli, script: Script, place: Path) -
 @pytest.mark.parametrize(
     ("args", "stdin", "why"),
     [
-        ([], "x", "what is to be extracted?"),
+        ([], "x", "no schema: expected --schema"),
         (["--schema", "person.py:Nobody"], "x", "holds no Nobody"),
         (["--schema", "missing.json"], "x", "missing.json cannot be read"),
         (["--schema", "list.json"], "x", "expected a JSON Schema, which is an object, received list"),
         (["--schema", "wrong.json"], "x", "means nothing"),
-        (["--schema", "person.py:Person"], "\n", "there is no text to extract from"),
+        (["--schema", "person.py:Person"], "\n", "the input is empty: expected a text"),
         (["--schema", "person.py:Person", "missing.txt"], "", "missing.txt cannot be read"),
     ],
 )

@@ -185,4 +185,4 @@ def test_a_dialect_is_the_models(home: Path, tmp_path: Path, capsys: pytest.Capt
     config = tmp_path / "gateway.toml"
     config.write_text('[models.family]\nupstream = "ollama:family"\n')
     assert main([*asked[:2], "--config", str(config), *asked[4:]]) == 2
-    assert "--dialect is for the model of --model" in capsys.readouterr().err
+    assert "--dialect applies to the model of --model" in capsys.readouterr().err

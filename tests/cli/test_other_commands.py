@@ -72,7 +72,7 @@ def test_a_bug_is_told_without_a_traceback(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr("toolspeak.models.embedded.weights.path_of", bug)
     done = run("models", "path")
-    assert (done.exit_code, done.stderr) == (1, "error: KeyError: 'oops' (--debug shows where)\n")
+    assert (done.exit_code, done.stderr) == (1, "error: KeyError: 'oops' (use --debug to see the traceback)\n")
     assert "Traceback" in run("--debug", "models", "path").stderr
     assert "Traceback" in run("models", "path", "--debug").stderr
 

@@ -72,7 +72,7 @@ def test_check_says_what_a_policy_decides(cli: Cli) -> None:
     ("content", "call", "why"),
     [
         ("allow = [", "x", "bad.toml is not TOML"), ("allw = []", "x", "bad.toml: a policy has no 'allw'. Did you mean 'allow'?"),
-        ("", "f(x", "expected a name"), ("", "{f", "is no JSON"), ("", '{"x": 1}', "a call needs exactly one tool name"),
+        ("", "f(x", "expected a name"), ("", "{f", "is not JSON"), ("", '{"x": 1}', "a call needs exactly one tool name"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told_in_a_line(cli: Cli, content: str, call: str, why: str) -> None:
@@ -190,7 +190,7 @@ QUESTION = 'run remove {"path": "notes"} ? [y/N/e=edit/a=always] '
         (["\n"], [], "the user declined"),
         (["e\n", '{"path": "b"}\n'], ["b"], "removed b"), (["e\n", "nonsense\n", "y\n"], ["notes"], "expected a JSON object, received 'nonsense'"),
         (["e\n", '{"path": "/etc/x"}\n'], [], "refused by the policy"),
-        (["?\n", "y\n"], ["notes"], "e: run it with other arguments"),
+        (["?\n", "y\n"], ["notes"], "e: edit the arguments and run it"),
     ],
 )  # fmt: skip
 def test_answers_on_a_terminal(

@@ -72,7 +72,7 @@ def test_a_table_and_what_it_means(cli: Cli, url: str, place: Path) -> None:
     [
         ("http://127.0.0.1:9/v1", 1, "http://127.0.0.1:9/v1: no answer from the server"),
         ("localhost:9", 1, "no answer from the server"),
-        ("local", 2, "local is in this process"),
+        ("local", 2, "local runs in this process"),
         ("olama:m", 2, "did you mean ollama"),
         ("http://", 2, "expected an address"),
     ],

@@ -189,7 +189,7 @@ def test_recall_on_examples_and_cases() -> None:
     ] in lines  # the slots that nothing fits are filled, too
     assert ["MRR", "0.75", "(0.30–0.95)"] in lines
     assert "✗ line 4: Do I need an umbrella?\n    needs  get_weather (not found)\n    came   nothing\n" in done.stdout
-    assert done.stderr == "left out, as they need no tool: 1 line\n"
+    assert done.stderr == "left out, because they need no tool: 1 line\n"
 
 
 def test_recall_for_programs_and_where_a_miss_begins() -> None:
@@ -225,7 +225,7 @@ def test_the_page_loads_nothing_and_escapes(place: Path) -> None:
     )
     done = run("--eval", examples, "--out", "recall.html")
     assert done.exit_code == 0
-    assert done.stderr == "to read: recall.html\n"
+    assert done.stderr == "report: recall.html\n"
     page = (place / "recall.html").read_text("utf-8")
     assert "<svg" in page
     assert "recall@20" in page
@@ -285,9 +285,9 @@ def test_what_is_wrong_in_a_file_is_told_with_its_line(line: Any, said: str) -> 
         (["--eval", "none.jsonl"], "no line of it needs a tool"),
         (["--eval", "nowhere.jsonl"], "nowhere.jsonl cannot be read"),
         (["hello", "--eval", "none.jsonl"], "expected one of the two"),
-        (["hello", "--out", "x.html"], "expected both"),
+        (["hello", "--out", "x.html"], "use both or neither"),
         (["--eval", "none.jsonl", "--out", "x.pdf"], "expected a file FILE.html"),
-        (["--eval", "none.jsonl", "--out", "nowhere/x.html"], "in a folder that is there"),
+        (["--eval", "none.jsonl", "--out", "nowhere/x.html"], "in an existing folder"),
         (["hello", "-k", "0"], "0 is not in the range"),
         (["hello", "--embed", "nothing"], "nothing that embeds texts is called 'nothing'"),
         ([" "], "the question is empty"),
@@ -305,4 +305,4 @@ def test_without_tools_and_without_a_question(terminal: Callable[..., Any]) -> N
     done = CliRunner().invoke(root, ["route", "hello"])
     assert done.exit_code == 2
     assert "no tools: expected --tools FILE" in done.stderr
-    assert 'Expected: toolspeak route "…"' in terminal("route", "--tools", "many.json").end()[1]
+    assert 'expected toolspeak route "…"' in terminal("route", "--tools", "many.json").end()[1]

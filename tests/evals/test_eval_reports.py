@@ -148,7 +148,7 @@ def test_many_failures_are_cut_and_said_so(tmp_path: Path) -> None:
 
 def test_no_page_on_nothing(tmp_path: Path) -> None:
     kept(tmp_path, [])
-    with pytest.raises(ts.UsageError, match="holds no results yet"):
+    with pytest.raises(ts.UsageError, match="has no results yet"):
         report.write(tmp_path)
 
 

@@ -470,7 +470,7 @@ def test_a_key_has_so_many_files_bytes_and_batches(serve_models: Serve, tmp_path
         client = sdk(running)
         batch = await begun(client, content(map(line, range(3))))
         batch = await client.batches.create(input_file_id=batch.input_file_id, endpoint=CHAT, completion_window="24h")
-        with pytest.raises(openai.RateLimitError, match="not over"):
+        with pytest.raises(openai.RateLimitError, match="unfinished"):
             await client.batches.create(input_file_id=batch.input_file_id, endpoint=CHAT, completion_window="24h")
         with pytest.raises(openai.BadRequestError, match="bytes of at most"):
             await client.files.create(file=b"x" * 2000, purpose="batch")

@@ -87,7 +87,7 @@ def test_a_refusal_says_when_it_begins_anew(tmp_path: Path) -> None:
         assert (refused.value.status, refused.value.code, refused.value.retry_after) == (429, "insufficient_quota", 91)
         assert str(refused.value) == (
             "this key may use 10 tokens a day, and has used 10; it may use 0.002 a day, and has spent 0.003. "
-            "That begins anew at 2027-01-17T00:00:00Z, in 91 s"
+            "The budget is reset at 2027-01-17T00:00:00Z, in 91 s"
         )
         budgets.close()
 
@@ -338,8 +338,8 @@ def test_the_configuration_says_what_a_key_may_use() -> None:
         ('[store]\npath = "store.sqlite"', "", r"keys.alice.budget: budgets are counted in a file: expected \[store\]"),
         ('models = ["m"]\n', "", "keys.alice.budget.money: there is no price of free"),
         ("tokens = 1_000_000", "tokens = 0", "keys.alice.budget.tokens: expected"),
-        ("tokens = 1_000_000", "token = 5", "there is no such field. Did you mean 'tokens'"),
-        ("input = 0.5, ", "", "models.m.price.input: expected what a million tokens cost"),
+        ("tokens = 1_000_000", "token = 5", "unknown field. Did you mean 'tokens'"),
+        ("input = 0.5, ", "", "models.m.price.input: expected the price of a million tokens"),
         ("output = 1.5", "output = -1", "models.m.price.output: expected"),
         ("models = [", 'metrics = "some"\nmodels = [', "keys.alice.metrics: expected one of own, all"),
     ],

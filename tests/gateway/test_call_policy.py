@@ -261,9 +261,9 @@ def test_the_configuration() -> None:
     [
         ('[policy]\nallow = ["f("]', "policy.allow: expected a rule: 'f(': expected a name"),
         ('[policy]\nafter_untrusted = "never"', "policy.after_untrusted: expected one of ask, deny, allow"),
-        ('[policy]\non_ask = "x"', "policy.on_ask: expected one of refuse, mark"), ("[policy]\nallw = []", "policy.allw: there is no such field. Did you mean"),
+        ('[policy]\non_ask = "x"', "policy.on_ask: expected one of refuse, mark"), ("[policy]\nallw = []", "policy.allw: unknown field. Did you mean"),
         ('[policy.tools]\nx = { effect = "none" }', "policy.tools.x.effect: expected one of read"),
-        ('[policy.tools]\nx = { efect = "read" }', "policy.tools.x.efect: there is no such field"), ('policy = "x"', "policy: expected"),
+        ('[policy.tools]\nx = { efect = "read" }', "policy.tools.x.efect: unknown field"), ('policy = "x"', "policy: expected"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_the_configuration_is_told_with_its_place(wrong: str, why: str) -> None:

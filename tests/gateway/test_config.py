@@ -127,10 +127,10 @@ path = 5
         tmp_path,
     )
     expected = [
-        "gateway.toml:3: server.prot: there is no such field. Did you mean 'port'?",
+        "gateway.toml:3: server.prot: unknown field. Did you mean 'port'?",
         'gateway.toml:4: server.cors: expected an origin such as "https://example.org"',
         "gateway.toml:6: models.small: expected an upstream",
-        "gateway.toml:7: models.small.upstrem: there is no such field. Did you mean 'upstream'",
+        "gateway.toml:7: models.small.upstrem: unknown field. Did you mean 'upstream'",
         "gateway.toml:8: models.small.mode: expected one of auto, native, chat, raw, got \"nativ\". Did you mean 'native'?",
         "gateway.toml:11: models.big.upstreams: expected the name of a model: no model is called 'olama:x'; did you mean ollama:x",
         'gateway.toml:12: models.big.key: expected { env = "VARIABLE" } or { file = "PATH" }',
@@ -140,9 +140,9 @@ path = 5
         "gateway.toml:18: keys.alice.models: expected one of small, big, got \"smal\". Did you mean 'small'?",
         "gateway.toml:19: keys.alice.rates.requests: expected a whole number of at least 1, got 0",
         'gateway.toml:22: limits.body: expected a whole number of at least 1, got "10MB"',
-        "gateway.toml:23: limits.depht: there is no such field. Did you mean 'depth'?",
-        "gateway.toml:25: store.path: expected a text, got 5",
-        "gateway.toml:26: widgets: there is no such field. There are aliases, hosted, keys, limits, mcp, models, server, store.",
+        "gateway.toml:23: limits.depht: unknown field. Did you mean 'depth'?",
+        "gateway.toml:25: store.path: expected a string, got 5",
+        "gateway.toml:26: widgets: unknown field. There are aliases, hosted, keys, limits, mcp, models, server, store.",
     ]
     for line in expected:
         assert any(one.startswith(line) for one in told), f"{line}\nis not in\n" + "\n".join(told)
@@ -155,8 +155,11 @@ path = 5
         ("[models", "it is not TOML"),
         (MODEL + "upstreams = ['local']", "got both"),
         ("[models.m]\nupstream = 'scripted:Hi'\nkey = { env = 'NOT_SET_ANYWHERE' }", "NOT_SET_ANYWHERE is not set"),
-        ("[models.m]\nupstream = 'scripted:Hi'\nkey = { env = 'A', file = 'b' }", "a secret itself does not stand"),
-        (f"[keys.a]\nhash = '{KEY}'\n[keys.b]\nhash = '{KEY}'", "it is the key of a too"),
+        (
+            "[models.m]\nupstream = 'scripted:Hi'\nkey = { env = 'A', file = 'b' }",
+            "this file must not contain the secret",
+        ),
+        (f"[keys.a]\nhash = '{KEY}'\n[keys.b]\nhash = '{KEY}'", "this is also the key of a"),
         ("models = 5", "expected a table, got 5"),
         ("[models]\nm = 'local'", "expected a table"),
         ("[server]\nport = true", "expected a whole number"),

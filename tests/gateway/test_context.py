@@ -199,7 +199,7 @@ def test_there_is_one_answer() -> None:
         line = Line()
         exchange = line.exchange()
         await exchange.reply(200, b"first")
-        with pytest.raises(RuntimeError, match="has begun with 200"):
+        with pytest.raises(RuntimeError, match="has begun with status 200"):
             await exchange.reply(500, b"second")
         exchange.stop(Gone())  # it is answered: nobody is stopped any more
         await asyncio.sleep(0)

@@ -101,7 +101,7 @@ def test_a_deleted_turn_takes_its_text_along_and_the_later_ones_stay_readable(st
         assert await store.drop("ann", "resp_1")
         assert json.loads(await store.body("ann", "resp_3") or b"")["id"] == "resp_3"
         assert texts(await store.inputs("ann", "resp_3")) == ["third", "answer third", "fourth"]
-        with pytest.raises(Refused, match=r"'resp_3' goes on from 'resp_1', which was deleted") as caught:
+        with pytest.raises(Refused, match=r"'resp_3' continues 'resp_1', which was deleted") as caught:
             await turn(store, 4, 3)
         assert caught.value.code == "previous_response_not_found"
         await turn(store, 5, 0)  # what came before the deleted one can be gone on from
@@ -175,10 +175,10 @@ def test_reading_is_bounded_before_it_is_done(store: ResponseStore) -> None:
     async def go() -> None:
         for number in range(20):
             await turn(store, number, number - 1 if number else None, "x" * 1000)
-        with pytest.raises(Refused, match="begin another"):
+        with pytest.raises(Refused, match="start another one"):
             await store.conversation("ann", "resp_19", (), 20_000)
         names = [f"msg_{number}_0" for number in range(20)]
-        with pytest.raises(Refused, match="begin another"):
+        with pytest.raises(Refused, match="start another one"):
             await store.conversation("ann", "", names, 20_000)
         assert len((await store.conversation("ann", "", names, 100_000)).named) == 20
 

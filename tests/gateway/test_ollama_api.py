@@ -377,7 +377,7 @@ def test_vectors(serve_models: Serve) -> None:
     several, one = talk(serve_models, Embeds("Hi"), say)
     assert several.embeddings == [[0.25, 0.25]] * 2
     assert (one.embeddings, one.prompt_eval_count, one.model) == ([[0.25] * 3], 4, "m")
-    with pytest.raises(ollama.ResponseError, match="'m' gives no embeddings"):
+    with pytest.raises(ollama.ResponseError, match="'m' has no embeddings"):
         talk(serve_models, Scripted("Hi"), lambda client: client.embed("m", "a"))
 
 
@@ -396,7 +396,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("/api/generate", {"model": "m", "prompt": "x", "template": "y"}, "template: "),
     ("/api/generate", {"model": "m", "prompt": "x", "context": [1]}, "send the whole conversation to /api/chat"),
     ("/api/generate", {"model": "m", "prompt": "x", "raw": True, "system": "y"}, "system: a raw prompt"),
-    ("/api/generate", {"model": "m", "prompt": "x", "raw": True}, "takes messages, no raw prompt"),
+    ("/api/generate", {"model": "m", "prompt": "x", "raw": True}, "accepts messages, but no raw prompt"),
 ]  # fmt: skip
 
 

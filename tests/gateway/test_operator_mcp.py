@@ -231,7 +231,7 @@ def test_a_server_that_is_not_there_costs_no_request(
 
     _, script = talk(serve_models, McpServer("http://127.0.0.1:9/mcp"), say, "1", "2", "3")
     assert offered(script) == [False] * 3
-    assert len([record for record in caplog.records if "notes cannot be had" in record.message]) == 1
+    assert len([record for record in caplog.records if "notes are unavailable" in record.message]) == 1
     file = tmp_path / "tools.py"
     file.write_text(TOOLS, "utf-8")
     assert offered(talk(serve_models, stdio(file), say, "1", "2", "3")[1]) == [True] * 3
@@ -295,10 +295,10 @@ def test_the_configuration_names_servers_and_who_gets_them(monkeypatch: pytest.M
         ('mcp = ["notes", "web"]', 'mcp = ["noted"]', "keys.alice.mcp: expected the name of a table in .*Did you mean 'notes'"),
         (f'command = "{sys.executable} -m toolspeak mcp"', 'command = "no-such-program x"', "mcp.notes: there is no program"),
         (f'command = "{sys.executable} -m toolspeak mcp"', "", "mcp.notes: expected either command or url"),
-        ('Authorization = { env = "THE_TOKEN" }', 'Authorization = "Bearer 1"', "a secret itself does not stand in this file"),
+        ('Authorization = { env = "THE_TOKEN" }', 'Authorization = "Bearer 1"', "this file must not contain the secret itself"),
         ('env = "THE_TOKEN" } }\n[mcp.web]', 'env = "NO_TOKEN" } }\n[mcp.web]', "NO_TOKEN is not set"),
         ("[mcp.notes]", '[mcp."a b"]', "expected a name of up to 40 letters"),
-        ("[mcp.web]", "[mcp.web]\ntimeout = 0", "mcp.web.timeout: expected"), ("[mcp.web]", "[mcp.web]\npin = 0", "no such field"),
+        ("[mcp.web]", "[mcp.web]\ntimeout = 0", "mcp.web.timeout: expected"), ("[mcp.web]", "[mcp.web]\npin = 0", "unknown field"),
         ('"mcp:web#search"', '"mcp:web#a,b"', r"hosted\.web_search: expected a tool of an MCP server"),
     ],
 )  # fmt: skip

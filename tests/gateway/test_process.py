@@ -300,15 +300,15 @@ def test_a_configuration_that_is_wrong_is_not_put_to_use(start: Callable[..., Pr
     for wrong, said in [("[models.m]\nupstreem = 1\n", "upstreem"), ("[", "gateway.toml")]:
         slow.path.write_text(wrong)
         process.signal(signal.SIGHUP)
-        until(lambda said=said: any("the one before stays" in line and said in line for line in process.said))
+        until(lambda said=said: any("the old one stays" in line and said in line for line in process.said))
         assert served(process) == {"m"}
     slow.path.unlink()
     process.signal(signal.SIGHUP)
-    until(lambda: sum("the one before stays" in line for line in process.said) == 3)
+    until(lambda: sum("the old one stays" in line for line in process.said) == 3)
     slow.path.write_text('[server]\nhost = "127.0.0.2"\n' + good)
     process.signal(signal.SIGHUP)
-    until(lambda: any("was read again" in line for line in process.said))
-    assert any("a change of host is used after a restart" in line for line in process.said)
+    until(lambda: any("was reloaded" in line for line in process.said))
+    assert any("a change of host takes effect after a restart" in line for line in process.said)
     assert served(process) == {"m"}
 
 
@@ -321,7 +321,7 @@ def test_a_newer_configuration_opens_nothing(start: Callable[..., Process], slow
     for count, text in enumerate(("", '[models.m]\nupstream = "scripted:Hello."\n', "[keys]\n"), 1):
         slow.path.write_text(text)
         process.signal(signal.SIGHUP)
-        until(lambda count=count: sum("the one before stays" in line for line in process.said) == count)
+        until(lambda count=count: sum("the old one stays" in line for line in process.said) == count)
         assert process.ask("/v1/chat/completions", CHAT)[0] == 401
     assert "could reach this gateway" in "".join(process.said)
 

@@ -147,7 +147,7 @@ def test_a_store_that_fails_is_told_as_such(store: ResponseStore, path: str) -> 
     database = sqlite3.connect(path)
     database.execute("DROP TABLE turn")
     database.close()
-    with pytest.raises(Refused, match="cannot be used at the moment") as caught:
+    with pytest.raises(Refused, match="is unavailable at the moment") as caught:
         asyncio.run(store.body("ann", "resp_1"))
     assert caught.value.status == 503
 

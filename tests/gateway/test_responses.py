@@ -498,7 +498,7 @@ def test_a_conversation_that_has_grown_too_long_is_refused(asked: Callable[..., 
     async def go() -> None:
         async with asked(hermes("One."), store=store, limits=Limits(body=3000)) as client:
             made = await client.responses.create(model="m", input="x" * 2500)
-            with pytest.raises(openai.BadRequestError, match="begin another"):
+            with pytest.raises(openai.BadRequestError, match="start another one"):
                 await client.responses.create(model="m", input="y", previous_response_id=made.id)
 
     asyncio.run(go())

@@ -161,7 +161,7 @@ def test_completions_stream_each_prompt_and_its_usage(serve_models: Callable[...
 def test_a_chat_model_takes_no_prompt(serve_models: Callable[..., Any]) -> None:
     async def go() -> None:
         async with serve_models(m=Scripted("Hi")) as running, sdk(running) as client:
-            with pytest.raises(openai.BadRequestError, match="takes messages, no raw prompt") as refused:
+            with pytest.raises(openai.BadRequestError, match="accepts messages, but no raw prompt") as refused:
                 await client.completions.create(model="m", prompt="x")
         assert refused.value.param == "prompt"
 
@@ -228,14 +228,14 @@ def test_embeddings_of_ollama(serve_models: Callable[..., Any], monkeypatch: pyt
 @pytest.mark.parametrize(
     ("fields", "error", "said"),
     [
-        ({"model": "chat"}, openai.BadRequestError, "'chat' gives no embeddings"),
+        ({"model": "chat"}, openai.BadRequestError, "'chat' has no embeddings"),
         ({"model": "none"}, openai.NotFoundError, "no model 'none'"),
         ({"input": []}, openai.BadRequestError, "input"),
         ({"input": ""}, openai.BadRequestError, "input"),
         ({"input": [1, 2]}, openai.BadRequestError, "input"),
         ({"input": ["a"] * 2049}, openai.BadRequestError, "input"),
         ({"dimensions": 0}, openai.BadRequestError, "dimensions"),
-        ({"dimensions": 2}, openai.BadRequestError, "gives vectors of 3 numbers"),
+        ({"dimensions": 2}, openai.BadRequestError, "has only vectors of 3 numbers"),
         ({"encoding_format": "hex"}, openai.BadRequestError, "encoding_format"),
     ],
 )

@@ -193,7 +193,7 @@ def test_nobody_there(serve_models: Callable[..., Any], stream: bool) -> None:
             assert answer.status in (502, 503)
             answer = await post(running.url, stream=stream)
             assert (answer.status, answer.error["code"]) == (503, "upstream_down")
-            assert "the last time: the model's server cannot be reached" in answer.error["message"]
+            assert "its last error: the model's server cannot be reached" in answer.error["message"]
             assert "127.0.0.1" not in answer.error["message"]
             assert 1 <= int(answer.headers["retry-after"]) <= 10
             assert pool_of(running).upstreams[0].state == "open"

@@ -247,6 +247,6 @@ def test_what_it_asks_for(functions: Path) -> None:
         assert (done.returncode, done.stdout) == (2, "")
         return done.stderr
 
-    assert "which tools are to be served" in told()
+    assert "no tools: expected --tools FILE" in told()
     assert "is not this machine alone" in told("--tools", str(functions), "--http", "0.0.0.0:0")
     assert "expected --http HOST:PORT" in told("--tools", str(functions), "--http", "somewhere")

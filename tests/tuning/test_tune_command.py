@@ -42,7 +42,7 @@ def test_tuned_shown_followed_forgotten(cli: Cli, speaks: Speaks, kept: Path) ->
     assert ["tool-json", "3/12", "3/12"] in [line[:3] for line in lines]
     assert lines[-1][:2] == ["hermes:", "12"]
     (path,) = kept.iterdir()
-    assert f"kept: {path}" in done.stderr
+    assert f"saved: {path}" in done.stderr
 
     shown = cli("tune", "--show")
     assert shown.stdout.startswith(f"{name}: hermes (tuned 2")
@@ -82,7 +82,7 @@ def test_a_dry_run_keeps_no_profile(cli: Cli, speaks: Speaks, kept: Path) -> Non
     assert told["chosen"] == "pythonic"
     assert told["forms"][0]["held_back"] == [12, 12]
     (page,) = Path("tuning").glob("*/held-back/report.html")
-    assert f"to read: {page}" in done.stderr
+    assert f"report: {page}" in done.stderr
     title = re.search("<title>(.*)</title>", page.read_text("utf-8"))
     assert title is not None
     assert title[1].startswith("How well pythonic, ")
@@ -102,7 +102,7 @@ def test_the_questions_can_be_taken_as_cases(cli: Cli, speaks: Speaks) -> None:
 @pytest.mark.parametrize(
     ("args", "code", "said"),
     [
-        ([], 2, "which model? Expected: toolspeak tune MODEL"),
+        ([], 2, "no model: expected toolspeak tune MODEL"),
         (["local"], 2, "no tools: expected --tools FILE"),
         (["local", "-t", "tool.py"], 2, "there is no file tool.py. Did you mean tools.py?"),
         (["locale", "-t", "tools.py"], 2, "no model is called 'locale'"),
@@ -112,7 +112,7 @@ def test_the_questions_can_be_taken_as_cases(cli: Cli, speaks: Speaks) -> None:
         (["local", "-t", "tools.py", "--cases", "tools.py"], 2, "tools.py, line 2: no JSON"),
         (["scripted:x", "-t", "tools.py", "-d", "hermse"], 2, "no dialect is called 'hermse'; near ones: hermes"),
         (["local", "--show", "--forget"], 2, "expected one of them"),
-        (["--forget"], 2, "which model?"),
+        (["--forget"], 2, "no model: expected"),
         (["--ask"], 2, "no tools"),
     ],
 )

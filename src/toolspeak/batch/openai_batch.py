@@ -1,8 +1,8 @@
 """OpenAI's Batch format: lines of `{"custom_id", "method", "url", "body"}` in, lines with a response each out.
 
-A line brings its own conversation, tools and sampling in `body`, which is one of `POST /v1/chat/completions`; the model of the
-batch answers it, whatever the body calls it. A line that cannot be answered gets a response with the status and the error
-body that the endpoint would have given. vLLM's `run-batch` reads and writes the same lines.
+A line brings its own conversation, tools and sampling in `body`, which is one of `POST /v1/chat/completions`; the model
+of the batch answers it, whatever the body calls it. A line that cannot be answered gets a response with the status and
+the error body that the endpoint would have given. vLLM's `run-batch` reads and writes the same lines.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def read_line(data: Mapping[str, Any]) -> IncomingRequest:
         where = ".".join(map(str, error.instance_path))
         raise Refused(f"{where or 'body'}: {error.message:.300}", code="invalid_type", param=where or None)
     if fields.get("stream"):
-        raise Refused("stream: a line of a batch is answered whole", code="invalid_value", param="stream")
+        raise Refused("stream: not supported in a batch", code="invalid_value", param="stream")
     return openai_chat.read_request(fields, _tools)
 
 

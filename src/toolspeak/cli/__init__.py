@@ -1,7 +1,7 @@
-"""The command line, `toolspeak`: one file per command, each loaded when it is used.
+"""The command line, `toolspeak`: one file per command, imported when the command is used.
 
-What holds for every command is here: exit codes (0 done, 1 the model or a tool failed, 2 wrong usage,
-130 interrupted), errors in one line, no traceback unless `--debug` asks for it, silence on a closed pipe.
+This module holds the rules for every command: exit codes (0 done, 1 the model or a tool failed, 2 wrong usage, 130
+interrupted), errors on one line, a traceback only with `--debug`, and no complaint when the reader of a pipe closes it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ FAILED, USAGE, INTERRUPTED = 1, 2, 130
 
 
 class Root(WholeSummaries):
-    """The commands by name; turns whatever ends one early into an exit code and a line."""
+    """The group of all commands. Turns an exception that ends a command into an exit code and an error line."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -67,12 +67,12 @@ class Root(WholeSummaries):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             code = INTERRUPTED
-        except BrokenPipeError:  # whoever read our output has enough of it
+        except BrokenPipeError:  # the reader of our output closed the pipe, as `head` does
             _drop_output()
             code = 0
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
-        except Exception as error:  # noqa: BLE001 - the end of the program: told in a line, whatever it is
+        except Exception as error:  # noqa: BLE001 - the last place to catch it: any error becomes one line
             code = _report_error(error, debug=bool(ctx.meta.get(DEBUG)))
         raise click.exceptions.Exit(code)
 
@@ -97,9 +97,9 @@ def root() -> None:
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Runs a command line (None: this process's own) and gives its exit code."""
+    """Run a command line (None: the arguments of this process) and return its exit code."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # None where it was closed
+        if isinstance(stream, io.TextIOWrapper):  # None if the stream was closed before the start
             stream.reconfigure(errors="backslashreplace")
     try:
         outcome = root.main(args=args, prog_name="toolspeak", standalone_mode=False)
@@ -111,7 +111,7 @@ def main(args: Sequence[str] | None = None) -> int:
         code = INTERRUPTED
     code = _flushed(code)
     if code == INTERRUPTED:
-        os._exit(code)  # threads may still be busy with what was interrupted: nobody waits for them
+        os._exit(code)  # skips waiting for threads that still work on what was interrupted
     return code
 
 
@@ -121,13 +121,13 @@ def _report_error(error: Exception, *, debug: bool) -> int:
     if isinstance(error, (ToolspeakError, OSError)):
         click.echo(f"error: {error}", err=True)
     else:
-        hint = "" if debug else " (--debug shows where)"
+        hint = "" if debug else " (use --debug to see the traceback)"
         click.echo(f"error: {type(error).__name__}: {error}{hint}", err=True)
     return USAGE if isinstance(error, UsageError) and not isinstance(error, MissingExtra) else FAILED
 
 
 def _flushed(code: int) -> int:
-    """Sends off what is still held back; the exit code says when that was not possible."""
+    """Flush the output and return the exit code: FAILED if the output could not be written."""
     try:
         for stream in filter(None, (sys.stdout, sys.stderr)):
             stream.flush()
@@ -141,7 +141,7 @@ def _flushed(code: int) -> int:
 
 
 def _drop_output() -> None:
-    """Lets whatever is still written to standard output vanish, so that nothing complains at the very end."""
+    """Point standard output at the null device, so that flushing it at exit raises no error."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

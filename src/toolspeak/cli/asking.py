@@ -1,4 +1,7 @@
-"""Asks on the terminal whether a call may run: the call is shown whole, and what was typed before is no answer."""
+"""Asks on the terminal whether a call may run.
+
+The whole call is shown before the question, and keys that were typed before the question are thrown away.
+"""
 
 from __future__ import annotations
 
@@ -21,34 +24,34 @@ if TYPE_CHECKING:
     from ..types import ToolCall
 
 LONG = 2_000
-"""Characters of a call that are shown on one line; longer ones are shown over several, a page at a time."""
+"""A longer call, in characters, is shown over several lines, a page at a time."""
 KEYS = "[y/N/e=edit/a=always]"
-HELP = "y: run it, n: do not, e: run it with other arguments, a: run this tool whenever that is the reason, in this session"
+HELP = "y: run it, n: do not run it, e: edit the arguments and run it, a: run this tool without asking in this session, if the reason is the same"
 DECLINED = "the user declined"
 
 
 def asker(option: str = "--approve") -> Approve:
-    """Asks on the terminal, call by call, whether it may be run. UsageError where there is no terminal.
+    """Return a callback that asks on the terminal about each call. Raises UsageError if there is no terminal.
 
-    What was typed before a question is no answer to it and is thrown away.
+    Keys that were typed before a question do not count as its answer: they are thrown away.
     """
     name = os.ttyname(sys.stdin.fileno()) if typed() else os.ctermid()
     try:
         terminal = open(name, "r+b", buffering=0)  # noqa: SIM115 - open as long as the program is
     except OSError:
-        raise UsageError(f"{option} asks on a terminal, and there is none here") from None
+        raise UsageError(f"{option} needs a terminal to ask on, and there is none") from None
     return Asker(terminal).ask
 
 
 class Asker:
-    """Somebody at a terminal, and the tools that they let run for this session."""
+    """Asks the person at the terminal, and remembers the tools that they allowed for this session."""
 
     def __init__(self, terminal: BinaryIO) -> None:
         self.terminal = terminal
         self._always: set[tuple[str, str]] = set()
 
     def ask(self, call: ToolCall) -> Approval:
-        """What is answered to a call."""
+        """Ask about one call and return the answer."""
         why = next((note.detail for note in call.notes if note.rule == "asked-about"), "")
         if (call.name, why) in self._always:
             return True
@@ -71,7 +74,7 @@ class Asker:
                 return DECLINED
 
     def _present(self, call: ToolCall) -> bool:
-        """Shows the call, all of it. False where it was refused before its end."""
+        """Print the whole call. Return False if the person refused it before its end."""
         line = f"run {call.name} {json_line(call.arguments)} "
         if len(line) <= LONG:
             self._write(line)
@@ -104,7 +107,7 @@ class Asker:
         self.terminal.write("\n".join(map(unhidden, text.split("\n"))).encode("utf-8", "replace"))
 
     def _read(self, question: str, *, lower: bool = True) -> str:
-        """The line that is typed from now on."""
+        """Ask, and return the line that is typed after the question."""
         import termios  # there is no other terminal than one that has it: see above
 
         termios.tcflush(self.terminal.fileno(), termios.TCIFLUSH)
@@ -118,8 +121,11 @@ def _pages(lines: Sequence[str], size: int) -> list[Sequence[str]]:
 
 
 def approver(policy: object, *, approve: bool, as_json: bool = False) -> Approve | None:
-    """Who is asked: with `approve` somebody at the terminal, who must be there; with a policy alone, whoever sees what is
-    written to standard error there."""
+    """Return who is asked about calls, None for nobody.
+
+    With `approve`, the person at the terminal, which must exist. With a policy alone, the person who sees standard
+    error there, if it is a terminal.
+    """
     if approve:
         return asker()
     if as_json or policy is None:

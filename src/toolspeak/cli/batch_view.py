@@ -43,7 +43,7 @@ class View:
             self.bar.start()
 
     def update(self, summary: Summary) -> None:
-        """Shows how far the batch is."""
+        """Show the progress of the batch."""
         now = time.monotonic()
         if now - self.last < (EVERY if self.bar is None else FRAME):
             return

@@ -1,8 +1,8 @@
-"""The coding agents that `toolspeak launch` starts: how each is told where the gateway is.
+"""The coding agents that `toolspeak launch` starts, and how each one is configured to use the gateway.
 
-A setting is environment variables, arguments and files of a temporary folder; nothing of the person's own is written.
-Arguments and files come before the person's own settings in every one of these agents, and variables are set in both
-ways where an agent's own settings may hold variables too.
+A setting consists of environment variables, arguments and files in a temporary folder; the user's own files are not
+changed. In each of these agents, arguments and files take precedence over the user's settings. A variable is set twice,
+in the environment and in the settings, if the agent's own settings can hold variables too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ it."""
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the gateway is: its address without /v1, the model's name and context (None: nobody knows), the key, and
+    """Where the gateway is: its address without /v1, the name and context of the model (None: unknown), the key, and
     the folder for the agent's files."""
 
     url: str
@@ -34,8 +34,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What an agent is started with. `removed` are variables that would lead it elsewhere; `files` are texts by
-    name."""
+    """Everything that an agent is started with. `removed` are variables that would send it to another server; `files`
+    maps names to texts."""
 
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
     arguments: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """A program, the command that installs it, and its setting for a place."""
+    """A program, the command that installs it, and a function that makes its setting for a place."""
 
     program: str
     install: str
@@ -59,7 +59,7 @@ def _claude(place: Place) -> Setting:
         "ANTHROPIC_MODEL": place.model,
         **{f"ANTHROPIC_DEFAULT_{size}_MODEL": place.model for size in ("OPUS", "SONNET", "HAIKU")},
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-        # a line that changes with every request, at the very beginning of the prompt: no prefix cache would ever hit
+        # puts a line that differs in each request at the start of the prompt, so that no prefix cache would hit
         "CLAUDE_CODE_ATTRIBUTION_HEADER": "0",
     }
     if place.context:

@@ -22,7 +22,7 @@ EVERY = 15.0
 
 
 class ProgressReport:
-    """Progress on standard error: a bar with the time left on a terminal, else a line now and then."""
+    """Progress on standard error: a bar with the time left on a terminal, otherwise a line now and then."""
 
     def __init__(self, out: Path, total: int) -> None:
         self.out, self.total, self.done, self.new = out, total, 0, 0
@@ -40,7 +40,7 @@ class ProgressReport:
             )
             from rich.table import Column
 
-            # Long names of models are cut, so that the counts stay in view on 80 columns.
+            # Long model names are cut, so that the counts fit into 80 columns.
             columns = (
                 TextColumn("{task.fields[model]}", table_column=Column(no_wrap=True, max_width=24)),
                 TextColumn("{task.fields[share]}"),
@@ -54,7 +54,7 @@ class ProgressReport:
             self.task = self.bar.add_task("", total=total, model="", share="")
 
     def case_done(self, record: Record, done: int, total: int) -> None:
-        """Takes note of a case that is done."""
+        """Count a finished case and update the display."""
         self.done, self.new, self.total = done, self.new + 1, total
         self.right += record.right
         if self.bar is not None:
@@ -70,15 +70,16 @@ class ProgressReport:
         return f"{100 * self.right / self.new:.0f} % right"
 
     def stopped(self) -> None:
-        """Says that nothing is lost."""
+        """Print that the results so far are saved."""
         self.close()
         if self.new:
             click.echo(
-                f"stopped: {self.done} of {self.total} are kept in {self.out}; the same command goes on", err=True
+                f"stopped: {self.done} of {self.total} are saved in {self.out}; run the same command to continue",
+                err=True,
             )
 
     def close(self) -> None:
-        """Takes the bar away."""
+        """Remove the bar."""
         if self.bar is not None:
             self.bar.stop()
 
@@ -95,7 +96,7 @@ def _clock(seconds: float) -> str:
 
 
 def results(to: Out, folder: Path, records: Sequence[Record], as_json: bool) -> None:
-    """Tells what records come to, and writes the page on them."""
+    """Print the results of the records, and write their page."""
     from ..evals import as_json as summary_json, summarise, table, write_report
 
     summaries = summarise(records)
@@ -106,15 +107,15 @@ def results(to: Out, folder: Path, records: Sequence[Record], as_json: bool) -> 
         print_table(to, *table(summaries))
     for line in reasons(records):
         click.echo(line, err=True)
-    click.echo(f"to read: {page}", err=True)
+    click.echo(f"report: {page}", err=True)
 
 
 REASONS = 3
-"""Errors of so many kinds are shown."""
+"""The most kinds of errors that are printed."""
 
 
 def reasons(records: Sequence[Record]) -> list[str]:
-    """Why cases ended in an error: of each kind, by its first line, how many there are and the first in full."""
+    """Return why cases ended in an error: for each first line, how many cases there are and the first one in full."""
     kinds: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         if record.kind == "error":
@@ -133,7 +134,7 @@ def reasons(records: Sequence[Record]) -> list[str]:
 
 
 def print_table(to: Out, titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table, in full where standard output is no terminal."""
+    """Print a table; at full width if standard output is not a terminal."""
     from rich import box
     from rich.table import Table
 
@@ -144,12 +145,12 @@ def print_table(to: Out, titles: Sequence[str], rows: Sequence[Sequence[str]]) -
         made.add_row(*map(visible, row))
     screen = console(to.stream)
     if not to.terminal:
-        screen.width = 1000  # lines are for programs there, and not folded
+        screen.width = 1000  # a program may read it: no folding
     screen.print(made)
 
 
 def compared(to: Out, found: Comparison, shown: int) -> None:
-    """Tells what changed, with so many of the cases."""
+    """Print the comparison, with at most `shown` of the changed cases."""
     from ..evals.report import compared_rows
 
     to.line(f"{found.first} → {found.second}")
@@ -157,7 +158,7 @@ def compared(to: Out, found: Comparison, shown: int) -> None:
     print_table(to, titles, compared_rows(found))
     to.line(found.verdict)
     if found.left_out:
-        to.line(f"Left out: {found.left_out} cases that only one of them has, or that expect something else there.")
+        to.line(f"Left out: {found.left_out} cases that are in one run only, or that expect different calls.")
     for before, after in found.changes[:shown]:
         to.line(f"{after.case}: {after.question[:100]}", before=("✓", "green") if after.right else ("✗", "red"))
         to.line(f"    before  {_came(before)}")
@@ -173,7 +174,7 @@ def _came(record: Record) -> str:
 
 
 def difference(found: Comparison) -> dict[str, Any]:
-    """What changed, for programs."""
+    """Return the comparison as JSON data."""
     whole = found.overall
     return {
         "first": found.first,

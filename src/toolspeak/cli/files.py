@@ -1,5 +1,5 @@
-"""Tools out of files: the public functions of a Python file, OpenAI-style dicts in a JSON file, an OpenAPI document,
-MCP servers."""
+"""Reads tools from files: the public functions of a Python file, OpenAI-style dicts in a JSON file, an OpenAPI
+document, MCP servers."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ MCP, OPENAPI = "mcp:", "openapi:"
 
 
 def toolbox(specs: Sequence[str]) -> Toolbox:
-    """The tools of every `FILE`, `FILE:name,name` or `openapi:URL`. UsageError says what is wrong with which, and
-    where."""
+    """Return the tools of every `FILE`, `FILE:name,name` or `openapi:URL`. Raises UsageError, which says what is wrong
+    in which file and where."""
     found: list[Any] = []
     for spec in specs:
         found += _offered(spec)
@@ -29,7 +29,7 @@ def toolbox(specs: Sequence[str]) -> Toolbox:
 
 
 def runnable(box: Toolbox) -> Toolbox:
-    """The same box, if each of its tools has a function and all that it needs. UsageError names those that do not."""
+    """Return the same box if every tool can be run. Raises UsageError with the names of those that cannot."""
     if bare := [tool.name for tool in box if tool.function is None]:
         raise UsageError(
             f"{', '.join(bare)}: a schema without a function cannot be run. Offer the functions of a .py file, "
@@ -40,7 +40,7 @@ def runnable(box: Toolbox) -> Toolbox:
 
 
 def names_in(spec: str) -> list[str]:
-    """The names of tools that stand behind their source."""
+    """Return the names of tools that follow the source in a specification."""
     if spec.startswith(MCP):
         return with_names(spec.removeprefix(MCP))[1]
     if spec.startswith(OPENAPI):
@@ -49,7 +49,7 @@ def names_in(spec: str) -> list[str]:
 
 
 def _of_file(spec: str) -> tuple[Path, list[str]]:
-    """`FILE:a,b` in its parts; a file whose own name holds a colon is that file."""
+    """Split `FILE:a,b`. A colon in the name of an existing file does not split it."""
     whole = Path(spec).expanduser()
     head, colon, tail = spec.rpartition(":")
     if not colon or whole.is_file() or not re.fullmatch(r"[^\W\d][\w-]*(?:,[^\W\d][\w-]*)*", tail):
@@ -58,7 +58,7 @@ def _of_file(spec: str) -> tuple[Path, list[str]]:
 
 
 def _of_document(spec: str) -> tuple[str, list[str]]:
-    """`pets.json:list_pets` in its parts: an OpenAPI document, a file or a URL, and the operations that are wanted."""
+    """Split `pets.json:list_pets` into an OpenAPI document (a file or URL) and the operations wanted."""
     named = re.fullmatch(r"(.*[^:/]):([A-Za-z_*][\w*-]*(?:,[A-Za-z_*][\w*-]*)*)", spec)
     if not named or Path(spec).expanduser().is_file():
         return spec, []
@@ -88,7 +88,7 @@ def _offered(spec: str) -> list[Any]:
 
 
 def _operations(document: str, names: list[str]) -> list[Any]:
-    """The operations of an OpenAPI document, or those named."""
+    """Return the operations of an OpenAPI document, or those named."""
     from ..sources.openapi import openapi
 
     return list(openapi(document, only=names))
@@ -104,7 +104,7 @@ def _missing(path: Path) -> str:
 
 
 def kind_of(schema: str) -> Any:
-    """The type, or the JSON Schema in a file, that `--schema` names. Raises UsageError."""
+    """Return the type, or the JSON Schema in a file, that `--schema` names. Raises UsageError."""
     path = Path(schema).expanduser()
     if path.suffix != ".json":
         return load_type(schema)
@@ -118,11 +118,11 @@ def kind_of(schema: str) -> Any:
 
 
 def _of_servers(path: Path, servers: Mapping[str, Any], names: list[str]) -> Any:
-    """The tools of the servers that a file of `mcpServers` names, or of those named."""
+    """Return the tools of the servers in a file of `mcpServers`, or of those named."""
     from ..sources.mcp import mcp
 
     if absent := [name for name in names if name not in servers]:
-        raise UsageError(f"{path} names no server {', '.join(absent)}. It names: {', '.join(servers)}")
+        raise UsageError(f"{path} has no server {', '.join(absent)}. It has: {', '.join(servers)}")
     return mcp({"mcpServers": {name: one for name, one in servers.items() if not names or name in names}})
 
 
@@ -139,12 +139,12 @@ def _from_json(path: Path, names: list[str]) -> list[Any]:
 
 
 def _listed_tools(path: Path, listed: list[Any], names: list[str]) -> list[Any]:
-    """The tools as OpenAI writes them; those of `names` where any are named."""
+    """Return the tools of a list in OpenAI's format; only those in `names`, if it is not empty."""
     if not all(isinstance(one, dict) for one in listed):
         raise UsageError(f"{path}: expected a list of tools as OpenAI writes them, each with a name and parameters")
     if not names:
         return listed
     by_name = {(one.get("function") or one).get("name"): one for one in listed}
     if absent := [name for name in names if name not in by_name]:
-        raise UsageError(f"{path} holds no {', '.join(absent)}. It offers: {', '.join(map(str, by_name))}")
+        raise UsageError(f"{path} has no {', '.join(absent)}. It has: {', '.join(map(str, by_name))}")
     return [by_name[name] for name in names]

@@ -14,27 +14,27 @@ from ..types import Message
 
 
 def folder() -> Path:
-    """Where conversations are kept: in `chats` of the user's state folder."""
+    """Return the folder of conversations: `chats` in the user's state folder."""
     return state_folder() / "chats"
 
 
 def new() -> Path:
-    """The file of a conversation that begins now; it is made when there is something to store."""
+    """Return the path for a new conversation. The file is created with the first message."""
     now = time.time_ns()
     name = time.strftime("%Y%m%d-%H%M%S", time.localtime(now // 10**9))
     return folder() / f"{name}-{now % 10**9:09d}.json"
 
 
 def latest() -> Path:
-    """The file of the conversation that was last spoken in. UsageError where there is none."""
+    """Return the file of the most recent conversation. Raises UsageError if there is none."""
     found = sorted(folder().glob("*.json"), key=lambda path: (path.stat().st_mtime, path.name))
     if not found:
-        raise UsageError(f"there is no conversation to continue in {folder()}: begin one with toolspeak chat")
+        raise UsageError(f"there is no conversation to continue in {folder()}: start one with `toolspeak chat`")
     return found[-1]
 
 
 def read(path: Path) -> list[Message]:
-    """The messages in a file. UsageError where it holds none."""
+    """Return the messages in a file. Raises UsageError if it contains none."""
     try:
         value: Any = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
@@ -47,16 +47,16 @@ def read(path: Path) -> list[Message]:
 
 
 def tools(path: Path) -> tuple[str, ...]:
-    """Where the tools of the conversation in a file came from, as `--tools` takes it."""
+    """Return the sources of the conversation's tools, as `--tools` takes them."""
     value: Any = json.loads(path.read_text("utf-8"))
     listed: Any = cast("dict[str, Any]", value).get("tools") if isinstance(value, dict) else None
     return tuple(str(one) for one in cast("list[Any]", listed)) if isinstance(listed, list) else ()
 
 
 def write(path: Path, messages: Sequence[Message], model: str, tools: Sequence[str] = ()) -> None:
-    """Stores a conversation, whole or not at all, for its owner alone to read; `tools` say where its tools come from."""
+    """Store a conversation atomically, readable by its owner alone. `tools` are the sources of its tools."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # Half a surrogate pair, which a tool's JSON may hold, is no UTF-8: escaped, it is JSON still.
+    # A lone surrogate, which a tool's JSON may contain, has no UTF-8 form. Escaped it is valid JSON.
     where = [str(Path(one).absolute()) if Path(one.partition(":")[0]).exists() else one for one in tools]
     text = json.dumps({"model": model, "tools": where, "messages": list(messages)}, ensure_ascii=False, indent=1)
     with replacing(path, mode=0o600) as file:

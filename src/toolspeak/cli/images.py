@@ -11,12 +11,12 @@ from ..api.images import KINDS, image_kind, image_url
 from ..errors import UsageError
 
 LARGEST = 20_000_000
-"""Bytes of an image: no server takes more."""
+"""The largest image in bytes. Servers accept no more."""
 Content = str | list[dict[str, Any]]
 
 
 def with_images(question: str, files: Sequence[str]) -> Content:
-    """The content of a message: the question, and behind it the images. Raises UsageError for a file that is none."""
+    """Return a question followed by images. Raises UsageError for a file that is not an image."""
     if not files:
         return question
     urls = [_url(Path(file).expanduser()) for file in files]

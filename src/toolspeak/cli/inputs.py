@@ -1,4 +1,4 @@
-"""Inputs of the commands about dialects: texts and templates from files and pipes, and tools that are only described."""
+"""Input of the commands about dialects: texts and templates from files and pipes, and tool definitions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def _piped(_: click.Context, __: click.Parameter, file: str | None) -> str:
     if file is None and typed():
-        raise click.UsageError("nothing to read. Expected a FILE, or a text on standard input")
+        raise click.UsageError("no input: expected a FILE, or a text on standard input")
     return file or "-"
 
 
@@ -27,9 +27,9 @@ file_argument = click.argument("file", metavar="[FILE]", required=False, callbac
 
 
 def texts_of(*files: str | None) -> list[str]:
-    """The text of each file, `-` for standard input, "" for None. UsageError where one cannot be read as UTF-8."""
+    """Return the text of each file, `-` for standard input, "" for None. Raises UsageError if one is not UTF-8."""
     if files.count("-") > 1:
-        raise UsageError("standard input can be read once only: put one of the texts into a file")
+        raise UsageError("standard input can be read only once: put one of the texts into a file")
     return [_text(file) if file else "" for file in files]
 
 
@@ -45,7 +45,7 @@ def _bytes(file: str) -> bytes:
 
 
 def tools_of_files(files: Sequence[str]) -> list[Tool[..., Any]] | None:
-    """The tools of the files; None where no file was given."""
+    """Return the tools of the files; None if no file is given."""
     from .files import toolbox
 
     return list(toolbox(files)) if files else None
@@ -56,7 +56,7 @@ def tools_of_files(files: Sequence[str]) -> list[Tool[..., Any]] | None:
 
 @dataclass(frozen=True)
 class Template:
-    """What a file tells of how a model is spoken to: its chat template, special tokens, declared replies."""
+    """What a file declares about prompting its model: the chat template, special tokens, a response template."""
 
     source: str | None = None
     tokens: dict[str, str] = field(default_factory=dict[str, str])
@@ -64,9 +64,9 @@ class Template:
 
 
 def template_of(file: str, text: str) -> Template:
-    """The chat template that a file is or holds: Jinja, a tokenizer's configuration, or a GGUF file.
+    """Return the chat template in a file: Jinja, a tokenizer's configuration, or a GGUF file.
 
-    `text` is the file's text, unless it is a GGUF file. Raises UsageError for what is none of them.
+    `text` is the file's text, unless it is a GGUF file. Raises UsageError for any other file.
     """
     if is_gguf(file):
         from ..models.embedded import gguf
@@ -78,13 +78,13 @@ def template_of(file: str, text: str) -> Template:
     if found.replies is None and not (found.source and ("{{" in found.source or "{%" in found.source)):
         name = "standard input" if file == "-" else file
         raise UsageError(
-            f"{name} holds no chat template: expected Jinja, with {{{{ or {{% in it, a tokenizer_config.json or a GGUF file"
+            f"{name} contains no chat template: expected Jinja, with {{{{ or {{% in it, a tokenizer_config.json or a GGUF file"
         )
     return found
 
 
 def is_gguf(file: str) -> bool:
-    """Whether the file is one of weights, which is not read as text."""
+    """Whether the file is a GGUF file, which is binary and cannot be read as text."""
     return file.endswith(".gguf")
 
 
@@ -96,7 +96,7 @@ def _special_tokens(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _from_config(text: str) -> Template | None:
-    """What a tokenizer_config.json, or a response template by itself, holds; None for a text that is no JSON object."""
+    """Read a tokenizer_config.json, or a response template by itself. None for a text that is not a JSON object."""
     from ..sources.dialect_files import chat_template_of
 
     value = loads_or(text, None) if text.lstrip().startswith("{") else None

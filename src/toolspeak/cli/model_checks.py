@@ -1,5 +1,4 @@
-"""The checks of `toolspeak doctor MODEL`: what the model is, how it will be asked and why, what was tried, what to
-change."""
+"""The checks of `toolspeak doctor MODEL`: what the model is, how it is asked for calls and why, and what to change."""
 
 from __future__ import annotations
 
@@ -20,21 +19,21 @@ if TYPE_CHECKING:
 
 State = Literal["ok", "broken", "told"]
 Row = tuple[str, State, str]
-"""What was looked at, whether it is fine, and what was seen."""
+"""The name of a check, its state, and what it found."""
 
 START = {
     "llama.cpp": "start it with --jinja and, where the model's template knows no tools, --chat-template-file",
     "vllm": "start vLLM with --enable-auto-tool-choice and the --tool-call-parser of this model",
     "sglang": "start SGLang with the --tool-call-parser of this model",
 }
-"""What makes a server take tools."""
+"""How to start a server of each kind so that it accepts tools."""
 TUNE = "`toolspeak tune {name} --tools FILE` measures other ways on your tools"
-NOTHING = f"nothing has to be; {TUNE}"
+NOTHING = f"no change is needed; {TUNE}"
 NAME_IT = "if you know how the model writes calls, name it: --dialect NAME"
 
 
 def strategy_of(model: Model, known: ServerCapabilities | None = None) -> Strategy:
-    """How a model is asked for calls, and why; `known` is what a probe of its server found."""
+    """Return how a model is asked for calls, and why; `known` is the result of probing its server."""
     from ..models.strategy import known_of, strategy
 
     own: Strategy = getattr(model, "strategy", None) or strategy(known_of(model))
@@ -42,8 +41,8 @@ def strategy_of(model: Model, known: ServerCapabilities | None = None) -> Strate
 
 
 def model_checks(name: str, *, offline: bool = False) -> Iterator[Row]:
-    """A row for each thing that is looked at, as it is. Raises UnknownModel, UsageError for a name that means
-    nothing."""
+    """Yield the rows of the report, each as soon as it is known. Raises UnknownModel and UsageError for an unknown
+    name."""
     from ..models.embedded.local import Local
     from ..models.fallback import calling
     from ..models.http import Http
@@ -62,12 +61,12 @@ def model_checks(name: str, *, offline: bool = False) -> Iterator[Row]:
     if isinstance(inner, Local):
         yield from _local(name, inner, made)
     else:
-        yield "model", "ok", f"{inner.name}: replies that are known already"
+        yield "model", "ok", f"{inner.name}: fixed replies, for tests"
         yield "asked", "told", strategy_of(made).line
 
 
 def whole(name: str) -> str:
-    """The name of a model for a file and an address as people type them."""
+    """Return the full name of a model: a GGUF file gets `local:`, and an address on this machine gets `http://`."""
     name = name.strip()
     match name.partition(":")[0]:
         case "localhost" | "127.0.0.1":
@@ -97,7 +96,7 @@ def _local(name: str, inner: Local, made: Model) -> Iterator[Row]:
     template = str(about.get("tokenizer.chat_template", ""))
     yield "template", "told", _template(template) if fetched else "not known before it is fetched"
     yield "asked", "told", strategy_of(made).line
-    yield "tried", "told", "the head of the file was read; nothing was loaded"
+    yield "tried", "told", "the header of the file was read; no weights were loaded"
     change = NOTHING if inner.path is None or _is_known(strategy_of(made)) else f"{NAME_IT}; {TUNE}"
     yield "change", "told", change.format(name=name)
 
@@ -110,7 +109,7 @@ def _about(inner: Local, path: Path, head: Mapping[str, Any]) -> str:
 
 
 def _is_known(chosen: Strategy) -> bool:
-    """Whether something tells how the model writes calls."""
+    """Whether the model's format of calls is known."""
     from ..wire.detect import ANY
 
     return chosen.label not in ("scored", ANY)
@@ -120,11 +119,11 @@ def _template(template: str) -> str:
     if not template:
         return "there is none"
     known = _dialect_of(template)
-    return f"it tells the dialect {known}" if known else "it tells no dialect of calls"
+    return f"it declares the dialect {known}" if known else "it declares no known dialect"
 
 
 def _dialect_of(template: str) -> str:
-    """The dialect that a chat template tells, "" for none."""
+    """Return the dialect that a chat template implies, "" for none."""
     from ..wire.detect import by_template
 
     found = by_template(template) if template else None
@@ -161,20 +160,20 @@ def _server(name: str, inner: Http, offline: bool) -> Iterator[Row]:
         yield "asked", "told", strategy_of(model(name)).line
         yield "tried", "told", "nothing was sent"
         return
-    yield "probing", "told", "some twenty-five small requests are sent; a slow server takes minutes, three at most"
+    yield "probing", "told", "about twenty-five small requests are sent; a slow server takes minutes, three at most"
     try:
         known = probed(inner)
     except ToolspeakError as error:
         yield "server", "broken", str(error)
         yield "asked", "told", "not known before it answers"
         if isinstance(error, ModelError):
-            yield "change", "told", "mend what `server` says, then run this again"
+            yield "change", "told", "fix the problem in the row `server`, then run this again"
         return
     yield from _seen(name, known, strategy_of(model(name), known).line)
 
 
 def probed(inner: Http) -> ServerCapabilities:
-    """What a server can do, by a probe, while the screen says that it is asked."""
+    """Probe a server and return what it can do. A spinner is shown meanwhile."""
     import asyncio
 
     from ..models.servers.probe import server_capabilities
@@ -199,7 +198,7 @@ def _seen(name: str, known: ServerCapabilities, line: str) -> Iterator[Row]:
     yield "server", "ok" if able else "broken", f"{known.server or 'not known by name'}, model {known.model}"
     if len(known.models) > 1:
         yield "models", "told", listed(known.models, 8)
-    yield "template", "told", _template(known.template) if known.template else "not told by the server"
+    yield "template", "told", _template(known.template) if known.template else "the server does not report it"
     tools: Any = known.found.get("tools")
     tool_state: State = "ok" if known.can("tools") else "told"
     yield "tools", tool_state, "not asked" if tools is None else tools.evidence
@@ -213,16 +212,14 @@ def _seen(name: str, known: ServerCapabilities, line: str) -> Iterator[Row]:
 
 def _advice(name: str, known: ServerCapabilities) -> str:
     if not (known.can("chat") or known.can("completions")):
-        return "it answers neither a conversation nor a prompt: look at the server's own log"
+        return "it answers neither chat nor completion requests: look at the server's log"
     if known.can("tools"):
         return NOTHING.format(name=name)
     start = START.get(known.server, "")
     other = f"calls are read from the text meanwhile; {NAME_IT}"
     if known.found["tools"].answer == "unclear":
         if not known.found["tools"].evidence.startswith("said "):
-            return (
-                "it could not be seen whether it takes tools (see `tools`): run this again when the server is less busy"
-            )
+            return "the probe could not tell whether it accepts tools (see `tools`): run this again when the server is less busy"
         tune = TUNE.format(name=name)
-        other = f"the model was offered tools and answered in words, so the server may drop them; {other}; {tune}"
+        other = f"the model was offered tools and answered in text, so the server may ignore them; {other}; {tune}"
     return f"for tools of the server's own, {start}; {other}" if start else other

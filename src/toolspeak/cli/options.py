@@ -23,7 +23,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 DEBUG = "toolspeak.debug"
 REPLAY = "recording"
-"""The parameter of `--replay`, which no command sees."""
+"""The parameter of `--replay`. It is turned into a model before a command sees it."""
 NAMES = ("temperature", "top_p", "top_k", "max_tokens", "extra_body")
 """The options of sampling, as verbs call them."""
 
@@ -56,12 +56,12 @@ class Command(click.Command):
         self.params += switches()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """`--replay FILE` is a model by another option."""
+        """Parse the arguments, and turn `--replay FILE` into the model `replay:FILE`."""
         rest = super().parse_args(ctx, args)
         recording = ctx.params.pop(REPLAY, None)
         if recording is not None:
             if ctx.params["model"] is not None or ctx.params.get("dialect") is not None:
-                raise click.UsageError("--replay answers as the recorded model did: give no --model and no --dialect")
+                raise click.UsageError("--replay replaces the model: use no --model and no --dialect with it")
             ctx.params["model"] = f"replay:{recording}"
         return rest
 
@@ -73,8 +73,10 @@ def _debug(ctx: click.Context, _: click.Parameter, given: bool) -> None:
 def _log(_: click.Context, __: click.Parameter, count: int) -> None:
     log = logging.getLogger("toolspeak")
     if not log.handlers:
-        log.addHandler(logging.NullHandler())  # without one Python itself would print warnings
-    warned = logging.getLogger("toolspeak.models.profiles")  # what changes how a model is asked is told unasked
+        log.addHandler(logging.NullHandler())  # without a handler, Python prints warnings by itself
+    warned = logging.getLogger(
+        "toolspeak.models.profiles"
+    )  # a profile changes how a model is prompted: say so even without --verbose
     warned.handlers.clear()
     if not count:
         handler = logging.StreamHandler()
@@ -93,7 +95,7 @@ def _log(_: click.Context, __: click.Parameter, count: int) -> None:
 
 
 def complete_model(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Names of models, as far as they can be told."""
+    """Return the model names that complete the text, as far as they are known."""
     from ..models.http.providers import PROVIDERS
 
     names = ["local", "local:", *(f"{name}:" for name in PROVIDERS), "http://", "scripted:", "replay:"]
@@ -101,19 +103,19 @@ def complete_model(_: click.Context, __: click.Parameter, incomplete: str) -> li
 
 
 def complete_file(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Lets the shell complete a file's name."""
+    """Let the shell complete the name of a file."""
     return [CompletionItem(incomplete, type="file")]
 
 
 def complete_dialect(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Names of dialects."""
+    """Return the dialect names that complete the text."""
     from ..dialects import names
 
     return [CompletionItem(name) for name in names() if name.startswith(incomplete)]
 
 
 def _dialect(_: click.Context, __: click.Parameter, given: str | None) -> Dialect | None:
-    """The dialect that an option names."""
+    """Return the dialect that an option names."""
     if given is None:
         return None
     from ..sources.dialect_files import load_dialect
@@ -122,7 +124,7 @@ def _dialect(_: click.Context, __: click.Parameter, given: str | None) -> Dialec
 
 
 def dialect_option(about: str, *, required: bool = False) -> Callable[[F], F]:
-    """The option `--dialect`, whose value is a Dialect."""
+    """Return a decorator that adds the option `--dialect`, whose value is a Dialect."""
     return click.option(
         "-d",
         "--dialect",
@@ -151,7 +153,7 @@ tools_option = click.option(
 
 
 def model_option(command: F) -> F:
-    """Gives a command `--model`, and `--replay` for a recording in its place."""
+    """Add `--model` to a command, and `--replay` for a recording in its place."""
     for option in reversed(MODEL):
         command = option(command)
     return command
@@ -170,7 +172,7 @@ MODEL = (
         REPLAY,
         metavar="FILE",
         shell_complete=complete_file,
-        help="Answer from a recording instead of a model: see `serve --record` and toolspeak.record.",
+        help="Answer from a recording instead of a model: see `toolspeak serve --record` and toolspeak.record.",
     ),
 )
 schema_option = click.option(
@@ -183,7 +185,7 @@ system_option = click.option("-s", "--system", metavar="TEXT", help="The system 
 
 
 def extra_body(_: click.Context, __: click.Parameter, text: str | None) -> dict[str, Any] | None:
-    """The JSON object that an option holds. Raises click.BadParameter."""
+    """Parse an option that holds a JSON object. Raises click.BadParameter."""
     if text is None:
         return None
     try:
@@ -217,24 +219,24 @@ SAMPLING = (
 
 
 def sampling_options(command: F) -> F:
-    """Gives a command the options of SAMPLING."""
+    """Add the options of SAMPLING to a command."""
     for option in reversed(SAMPLING):
         command = option(command)
     return command
 
 
 def sampling_of(given: Mapping[str, Any]) -> Sampled:
-    """The sampling settings among a command's options, for a verb."""
+    """Return the sampling settings among a command's options, for a verb."""
     return cast(
         "Sampled", {name: given[name] for name in (*NAMES, "seed", "stop") if given.get(name) not in (None, ())}
     )
 
 
 class WholeSummaries(click.Group):
-    """A group whose help says in full what each command does."""
+    """A group whose help shows the whole first sentence of each command."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands with the first sentence of each."""
+        """List the commands with their first sentences."""
         found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         rows = [(name, command.get_short_help_str(1000)) for name, command in found if command and not command.hidden]
         with formatter.section("Commands"):
@@ -242,7 +244,7 @@ class WholeSummaries(click.Group):
 
 
 class Group(WholeSummaries):
-    """A command with commands of its own, and the switches that all commands have."""
+    """A command with subcommands, and the switches that all commands have."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -267,7 +269,7 @@ policy_option = click.option(
 
 
 def model_by_name(name: str | None, dialect: Dialect | None = None) -> Model:
-    """The model of that name, ready; its file, if it has to be fetched first, is fetched here."""
+    """Return the model of that name, ready to use. Its file is downloaded if necessary."""
     from ..models.embedded.local import Local
     from ..models.embedded.weights import ensure
     from ..models.resolve import model
@@ -288,10 +290,10 @@ SURROGATE = re.compile("[\ud800-\udfff]").search
 
 
 def question(words: Sequence[str]) -> str:
-    """The words as one text; `-` among them, or no words at all and a pipe, stands for standard input."""
+    """Return the words as one text. `-` among them, or a pipe without any words, stands for standard input."""
     if not words and (typed() or sys.stdin is None):  # pyright: ignore[reportUnnecessaryComparison]
         command = click.get_current_context().command_path
-        raise click.UsageError(f'what is the question? Expected: {command} "…", or a text on standard input')
+        raise click.UsageError(f'no question: expected {command} "…", or a text on standard input')
     if not words:
         words = ("-",)
     for word in filter(SURROGATE, words):
@@ -304,7 +306,7 @@ def question(words: Sequence[str]) -> str:
 
 
 def _runs(words: Sequence[str]) -> list[str]:
-    """Neighbouring words joined, each `-` by itself."""
+    """Join neighboring words; each `-` stays by itself."""
     runs: list[str] = []
     for word in words:
         if word == "-" or not runs or runs[-1] == "-":
@@ -315,19 +317,19 @@ def _runs(words: Sequence[str]) -> list[str]:
 
 
 def typed() -> bool:
-    """Whether somebody types at standard input."""
+    """Whether standard input is a terminal."""
     return sys.stdin is not None and sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]
 
 
 def piped_text() -> str:
-    """All of standard input, which must be UTF-8."""
+    """Return all of standard input, which must be UTF-8."""
     if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
         raise UsageError("standard input is closed")
     return as_utf8(sys.stdin.buffer.read(), "standard input")
 
 
 def as_utf8(raw: bytes, what: str) -> str:
-    """The text that bytes are, without a byte order mark. UsageError where they are not UTF-8."""
+    """Decode bytes, without a byte order mark. Raises UsageError if they are not UTF-8."""
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""Policies out of TOML files, for the options of commands."""
+"""Reads policies from TOML files for the options of commands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def read_policy(path: str) -> Policy:
-    """The policy in a file. UsageError says what is wrong with it, and where."""
+    """Return the policy in a file. Raises UsageError, which says what is wrong and where."""
     from ..policy.policy import policy_of
 
     text = read_text(Path(path).expanduser())
@@ -27,5 +27,5 @@ def read_policy(path: str) -> Policy:
 
 
 def read_policy_option(path: str | None) -> dict[str, Policy]:
-    """The option `policy` of a verb, where a file was named."""
+    """Return the option `policy` of a verb, if a file was named."""
     return {"policy": read_policy(path)} if path else {}

@@ -1,6 +1,6 @@
 """Writes docs/reference/cli.md from the `--help` of every command: `python -m toolspeak.cli.reference`.
 
-Everything from the mark on is replaced; a test compares.
+Everything after the mark is replaced. A test checks that the page is up to date.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ MARK = "<!-- from here on made by: python -m toolspeak.cli.reference -->\n"
 
 
 def reference() -> str:
-    """The `--help` of every command, as Markdown."""
+    """Return the `--help` of every command as Markdown."""
     parts = [f"## `{path}`\n\n```text\n{text}\n```\n" for path, text in _helps(root, "toolspeak", None)]
     return "\n".join(parts)
 
 
 def with_reference(page: str) -> str:
-    """A page with its reference as it is now. ValueError where the page has no mark for it."""
+    """Return the page with an up-to-date reference. Raises ValueError if the page has no mark."""
     before, mark, _ = page.partition(MARK)
     if not mark:
         raise ValueError(f"the page has no line {MARK.strip()}")

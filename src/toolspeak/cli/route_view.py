@@ -26,9 +26,9 @@ PLAIN: Message = {"role": "user", "content": "Hi"}
 
 @dataclass(frozen=True, slots=True)
 class RoutingResult:
-    """What a question brings: the ranking of the tools, the names of those that a model is shown, in their order, the
-    tool that it may search by ("" for none), and the tokens of their definitions and of all, counted by the model or
-    about."""
+    """The result for one question: the ranked tools, the names of the tools that a model sees in their order, the name
+    of the search tool ("" for none), and the tokens of their definitions and of all definitions, counted by the model
+    or estimated."""
 
     question: str
     model: str
@@ -40,7 +40,7 @@ class RoutingResult:
     counted: bool
 
     def as_json(self, k: int) -> dict[str, Any]:
-        """The same for programs, the first `k` of the ranking."""
+        """Return the result as JSON data, with the first `k` of the ranking."""
         ranking = [
             {
                 "name": tool.name,
@@ -63,7 +63,7 @@ class RoutingResult:
 
 
 def routed(question: str, index: ToolIndex, model: Model) -> RoutingResult:
-    """What the question brings, for that model."""
+    """Rank the tools for a question, and select those that the model sees."""
     from ..drive import run_sync
     from ..models.fallback import calling
     from ..search.router import ToolRouter
@@ -99,7 +99,7 @@ def routed(question: str, index: ToolIndex, model: Model) -> RoutingResult:
 
 
 async def _counted(model: Model, tools: Tools) -> int | None:
-    """The tokens of the tools' definitions by the model's own tokenizer; None where that cannot be asked."""
+    """Return the tokens of the definitions by the model's own tokenizer; None if it cannot count them."""
     from ..errors import ToolspeakError
     from ..models.speaker import Speaker
 
@@ -108,7 +108,7 @@ async def _counted(model: Model, tools: Tools) -> int | None:
     if not isinstance(model, Counter) or (isinstance(model, Speaker) and not _here(model.model)):
         return None
     try:
-        if "scored" in model.capabilities:  # it is shown one tool at a time
+        if "scored" in model.capabilities:  # such a model sees one tool at a time
             return await model.count(Request(prompt="\n".join(map(_definition, tools))))
         bare = await model.count(Request([PLAIN]))
         whole = await model.count(Request([PLAIN], tools))
@@ -118,7 +118,7 @@ async def _counted(model: Model, tools: Tools) -> int | None:
 
 
 def _here(model: Model) -> bool:
-    """Whether a model can be asked without fetching it, which a count is not worth."""
+    """Whether the model can be used without a download, which a count of tokens is not worth."""
     from ..models.embedded.local import Local
     from ..models.embedded.weights import present
 
@@ -141,7 +141,7 @@ def _definition(tool: Tool[..., Any]) -> str:
 
 
 def print_routing(out: Out, found: RoutingResult, k: int) -> None:
-    """Prints the first `k` of the ranking, and what is sent."""
+    """Print the first `k` of the ranking, and which tools the model sees."""
     from .eval_view import print_table
 
     if found.ranking:
@@ -159,7 +159,7 @@ def print_routing(out: Out, found: RoutingResult, k: int) -> None:
         if left := len(found.ranking) - len(rows):
             out.line(f"… and {left:,} more (-k N)")
     else:
-        out.line("No tool shares a word with the question. --embed minilm goes by what it means.")
+        out.line("No tool shares a word with the question. --embed minilm ranks by meaning.")
     sent, whole = found.tokens
     about = "" if found.counted else "about "
     if len(found.selected) == found.total:
@@ -174,7 +174,7 @@ def print_routing(out: Out, found: RoutingResult, k: int) -> None:
 
 
 def misses(out: Out, recall: Recall, k: int) -> None:
-    """Prints what was needed and is not among the first `k`, and what came instead."""
+    """Print the needed tools that are not among the first `k`, and the tools that are."""
     from ..evals.recall_page import needed
 
     missed = recall.misses(k)

@@ -1,4 +1,4 @@
-"""One run of a model, shown while it happens: the answer, each call and its result."""
+"""Shows one run of a model while it happens: the answer, each call and its result."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from .terminal import Out, Progress, json_line
 
 
 def answer(prompt: Prompt, tools: Any, show: Show, **options: Unpack[Options]) -> Reply:
-    """Runs the loop to its end; the events go to `show` as they come."""
+    """Run the tool loop to its end, passing its events to `show`, and return the reply."""
     task = run_sync(job(prompt, tools, options).ready())
     return watch(task.play(loop(task.request, task.limits)), show)
 
 
 def watch(run: AsyncGenerator[Event | Done[Reply], None], show: Show) -> Reply:
-    """The reply of a run; its events go to `show` as they come."""
+    """Pass the events of a run to `show`, and return the reply."""
     events = cast("Generator[Event | Done[Reply]]", iterate_sync(run))
     try:
         show.progress.waiting()
@@ -36,17 +36,21 @@ def watch(run: AsyncGenerator[Event | Done[Reply], None], show: Show) -> Reply:
             show.event(event)
     finally:
         show.progress.ready()
-        events.close()  # leaving it stops the model
+        events.close()  # closing the generator stops the model
     raise AssertionError("a run ends with its reply")
 
 
 class Show:
-    """Tells events. Without an `out` the answer is kept back; piped, only the words of the last turn are the answer."""
+    """Prints the events of a run. Without `out` it prints no answer.
+
+    Unless `live`, text is collected until the turn ends: only then is it clear whether a call follows, and text before
+    a call is not the answer.
+    """
 
     def __init__(self, out: Out | None, *, live: bool, asks: bool = False) -> None:
         self.out = out
         self.live = live
-        self.asks = asks  # somebody is asked before each call: no spinner may run over the question
+        self.asks = asks  # a question about each call follows: no spinner may overwrite it
         self.progress = Progress()
         self.said = ""
         self.name = ""
@@ -65,7 +69,7 @@ class Show:
             case ArgumentsDelta(json=json):
                 self.arguments += json
             case CallEnd():
-                self._line_by_itself()
+                self._end_line()
                 self._note_text()
                 self.progress.call(self.name, self.arguments)
             case CallResult(result=result) if isinstance(result.error, ApprovalNeeded):
@@ -90,7 +94,7 @@ class Show:
             self.said += text
 
     def _note_text(self) -> None:
-        """The words of a turn that calls, which are no answer, before what came behind them."""
+        """Print the collected text of a turn with calls to standard error, before the calls."""
         if self.calls and self.said.strip():
             self.progress.ready()
             self.progress.note(self.said.strip())
@@ -102,22 +106,23 @@ class Show:
         if self.said and self.out:
             self.out.line(self.said)
         if self.hint:
-            self._line_by_itself()
+            self._end_line()
             self.progress.note(f"note: {self.hint}")
             self.hint = ""
-        self._line_by_itself()
+        self._end_line()
         if self.calls and not self.asks:
             self.progress.waiting("running")
         self.said, self.calls = "", False
 
-    def _line_by_itself(self) -> None:
+    def _end_line(self) -> None:
         if self.live and self.out:
             self.progress.ready()
             self.out.end_line()
 
 
 def failed(reply: Reply) -> bool:
-    """Whether the last calls of a run failed, it ended without a word, or calls wait. A call that was refused did not fail."""
+    """Whether a call of the last step failed, the run ended without text, or calls are pending. A refusal is no
+    failure."""
     ran = [step for step in reply.steps if step.results]
     errors = [result.error for result in ran[-1].results] if ran else []
     unfinished = bool(reply.pending) or not reply.text.strip()
@@ -125,14 +130,14 @@ def failed(reply: Reply) -> bool:
 
 
 def show_hints(reply: Reply) -> None:
-    """Writes to standard error what of a reply looks like a call and was not taken for one."""
+    """Print to standard error the notes about text that looks like a call but was not read as one."""
     for note in reply.notes:
         if note.rule == "like-a-call":
             Progress().note(f"note: {note.detail}")
 
 
 def show_open(reply: Reply) -> None:
-    """Writes to standard error what a run still lacks: its answer, or somebody's approval for calls."""
+    """Print to standard error what a run lacks: an answer, or the approval of calls."""
     if not (reply.text.strip() or reply.pending):
         click.echo("error: the model gave no answer", err=True)
     for one in reply.pending:
@@ -140,13 +145,13 @@ def show_open(reply: Reply) -> None:
 
 
 def without_pending(reply: Reply) -> list[Message]:
-    """The conversation, in which calls that wait for approval are refused: nobody is there to give it."""
+    """Return the conversation with pending calls refused, because nobody can approve them."""
     text = error_text("Not run: nobody was there to approve it.")
     return [*reply.messages, *(answer_message(call, text) for call in reply.calls if reply.pending)]
 
 
 def as_json(reply: Reply, model: str) -> dict[str, Any]:
-    """A reply as JSON data: its text, its calls (decided, or run with their results), what it cost."""
+    """Return a reply as JSON data: its text, its calls (decided, or run with their results), its usage."""
     return {
         "model": model,
         "text": reply.text,

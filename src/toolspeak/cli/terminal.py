@@ -1,7 +1,7 @@
-"""Output of commands: the answer goes to standard output, everything else to standard error.
+"""Writes the output of commands: the answer to standard output, everything else to standard error.
 
-On a terminal there is colour, and text from outside cannot move the cursor or change the title: control
-characters become visible. Piped, text goes through byte for byte.
+On a terminal there is color, and control characters from outside are made visible, so that they cannot move the cursor
+or change the title. Piped text is passed through byte for byte.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def json_line(value: Any) -> str:
-    """Arguments on one line: from their JSON text if that is JSON, else the text itself with its blanks joined."""
+    """Return arguments on one line: as compact JSON, or with blanks collapsed if they are not JSON."""
     if isinstance(value, str):
         try:
             value = json.loads(value or "{}")
@@ -34,17 +34,17 @@ def json_line(value: Any) -> str:
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether somebody sees what is written to a stream."""
+    """Whether the stream is a terminal."""
     return stream is not None and stream.isatty()
 
 
 def is_fancy(stream: TextIO | None) -> bool:
-    """Whether colours may be written to a stream."""
+    """Whether colors may be written to the stream."""
     return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def console(stream: TextIO) -> Any:
-    """A rich console on a stream, with colours where they may be."""
+    """Return a rich console on a stream, with colors if they are allowed."""
     from rich.console import Console
 
     fancy = is_fancy(stream)
@@ -54,7 +54,7 @@ def console(stream: TextIO) -> Any:
 
 
 class Out:
-    """Standard output: what was asked for, and nothing else."""
+    """Standard output, which gets the answer and nothing else."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
@@ -63,19 +63,19 @@ class Out:
         self.midline = False
 
     def write(self, text: str) -> None:
-        """Text as it comes, at once on a terminal."""
+        """Write text, at once on a terminal."""
         if text:
             self.stream.write(visible(text) if self.terminal else text)
             self.stream.flush()
             self.midline = not text.endswith("\n")
 
     def end_line(self) -> None:
-        """Ends the line that is open."""
+        """End the current line, if one is open."""
         if self.midline:
             self.write("\n")
 
     def line(self, text: str, *, before: tuple[str, str] | None = None) -> None:
-        """A whole line; `before` is a mark and its colour."""
+        """Write a whole line; `before` is a mark and its color."""
         if before:
             mark, color = before
             self.stream.write((click.style(mark, fg=color) if self.fancy else mark) + " ")
@@ -83,17 +83,17 @@ class Out:
         self.end_line()
 
     def json(self, value: Any) -> None:
-        """A JSON document on one line."""
+        """Write a JSON document on one line."""
         self.line(json.dumps(value, ensure_ascii=False))
 
 
 @contextlib.contextmanager
 def answers(*, typing: bool = False) -> Generator[Out]:
-    """Standard output, kept for the answer: what tools and libraries print to it meanwhile goes to standard error.
+    """Reserve standard output for the answer: what tools and libraries print meanwhile goes to standard error.
 
-    With `typing` a terminal stays as it is: line editing wants the real standard output.
+    With `typing`, a terminal is left alone, because line editing needs the real standard output.
     """
-    given: TextIO = sys.stdout or io.StringIO()  # None where it was closed
+    given: TextIO = sys.stdout or io.StringIO()  # None if it was closed before the start
     if typing and given.isatty():
         yield Out(given)
         return
@@ -101,7 +101,7 @@ def answers(*, typing: bool = False) -> Generator[Out]:
         given.flush()
         number = given.fileno()
         kept = os.dup(number)
-    except (OSError, ValueError):  # no file but a buffer
+    except (OSError, ValueError):  # a buffer without a file descriptor
         with contextlib.redirect_stdout(sys.stderr):
             yield Out(given)
         return
@@ -114,7 +114,7 @@ def answers(*, typing: bool = False) -> Generator[Out]:
         try:
             stream.flush()
         except OSError:
-            _point(kept, None)  # so that closing it does not fail again
+            _point(kept, None)  # so that `close` does not fail again
             raise
         finally:
             with contextlib.suppress(OSError, ValueError):
@@ -124,7 +124,7 @@ def answers(*, typing: bool = False) -> Generator[Out]:
 
 
 def _point(number: int, at: int | None) -> None:
-    """Makes a file number mean what another means; nothing at all where that one is closed or None."""
+    """Make a file descriptor a copy of another one, or of the null device if that one is closed or None."""
     try:
         os.dup2(at if at is not None else -1, number)
     except OSError:
@@ -134,7 +134,7 @@ def _point(number: int, at: int | None) -> None:
 
 
 class Progress:
-    """Standard error: what happens, line by line, and a spinner while there is something to wait for."""
+    """Standard error: a line for each thing that happens, and a spinner during waits."""
 
     def __init__(self) -> None:
         self.fancy = is_fancy(sys.stderr)
@@ -142,19 +142,19 @@ class Progress:
         self._status: Any = None
 
     def waiting(self, text: str = "thinking") -> None:
-        """Shows that something goes on, on a terminal, until the next thing is written."""
+        """Show a spinner on a terminal until the next line is written."""
         if self.fancy and self._status is None:
             self._status = self._on_console().status(f"[dim]{text}[/]", spinner_style="cyan")
             self._status.start()
 
     def ready(self) -> None:
-        """Takes the spinner away."""
+        """Remove the spinner."""
         if self._status is not None:
             self._status.stop()
             self._status = None
 
     def line(self, *parts: tuple[str, str]) -> None:
-        """A line of (text, style) parts."""
+        """Write a line of (text, style) parts."""
         self.ready()
         if self.fancy:
             from rich.text import Text
@@ -188,7 +188,7 @@ class Progress:
 
 
 def print_notes(notes: Iterable[Note]) -> None:
-    """Prints what was noted, a line each, on standard error."""
+    """Print notes to standard error, one per line."""
     progress = Progress()
     for note in notes:
         progress.note(f"note: {note.rule} {note.detail}".rstrip())

@@ -1,4 +1,4 @@
-"""The table of the strategies that `toolspeak tune` tried."""
+"""The table of strategies that `toolspeak tune` tried."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def table(out: Out, forms: Sequence[Mapping[str, Any]], chosen: str) -> None:
-    """A row for each form, as `Measured.as_dict` tells it; the one that is chosen is marked."""
+    """Print a row for each strategy, in the format of `Measured.as_dict`. The chosen one is marked."""
     titles = ["", "form", "tuning", "held back", "", "tokens", "seconds"]
     rows = [_row(form, chosen) for form in forms]
     print_table(out, titles, rows)

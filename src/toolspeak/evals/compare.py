@@ -140,7 +140,7 @@ def _contenders(name: str) -> dict[str, list[Record]]:
     for record in read(Path(folder).expanduser()):
         by.setdefault(record.contender, []).append(record)
     if not by:
-        raise UsageError(f"{folder} holds no results yet")
+        raise UsageError(f"{folder} has no results yet")
     if wanted and wanted not in by:
         raise UsageError(
             f"{folder} holds no {wanted!r}.{did_you_mean(near(wanted, list(by)))} There are: {', '.join(by)}"

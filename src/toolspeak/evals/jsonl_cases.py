@@ -53,11 +53,11 @@ def line_of(text: str) -> dict[str, Any]:
     try:
         value: Any = json.loads(text)
     except json.JSONDecodeError as error:
-        raise UsageError(f"no JSON: {error.msg} (column {error.colno})") from None
+        raise UsageError(f"not JSON: {error.msg} (column {error.colno})") from None
     except ValueError as error:  # a number of thousands of digits
-        raise UsageError(f"no JSON that can be read: {error}") from None
+        raise UsageError(f"not JSON that can be read: {error}") from None
     except RecursionError:
-        raise UsageError("no JSON: nested too deep") from None
+        raise UsageError("not JSON: nested too deep") from None
     if not isinstance(value, dict):
         raise UsageError(f"expected an object with a question and calls, received {short(value, 60)}")
     return cast("dict[str, Any]", value)

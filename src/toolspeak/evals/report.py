@@ -34,7 +34,7 @@ def write(folder: Path | str, records: Sequence[Record] | None = None) -> Path:
     home = Path(folder)
     found = list(read(home) if records is None else records)
     if not found:
-        raise UsageError(f"{home} holds no results yet")
+        raise UsageError(f"{home} has no results yet")
     path = home / PAGE
     text = page(found, read_manifest(home))
     with replacing(path) as file:

@@ -1,1 +1,1 @@
-"""The gateway: tools for any model, through the APIs that programs already speak."""
+"""The gateway: serves any model, with tools, through the APIs that programs already use."""

@@ -1,4 +1,4 @@
-"""The gateway as an ASGI application: the way of a request from its body to its answer."""
+"""The gateway as an ASGI application: a request from its body to its response."""
 
 from __future__ import annotations
 
@@ -52,17 +52,18 @@ log = logging.getLogger(__name__)
 FINAL = frozenset(
     {"insufficient_quota", "no_valid_reply", "deadline", "upstream_unreachable", "upstream_cut", "upstream_failed"}
 )
-"""Errors after which the gateway has tried all it may: a client that tries again by itself only adds load."""
+"""Errors after all attempts that the gateway may make: a client that retries by itself only adds load."""
 
 
 Events = AsyncGenerator[tuple[int, Event | Done[Reply]]]
-"""The events of replies, each with the number of its reply."""
+"""The events of replies, each with the index of its reply."""
 
 
 class Stream:
-    """An answer told in events, its opening first, whatever comes first: an event or a sign of life.
+    """A streamed response. Its opening is sent before the first event or keep-alive, whichever comes first.
 
-    The writer makes its opening before it is fed: it counts what it writes, and an opening tells of an empty reply.
+    The opening is made before any event reaches the writer: the writer counts what it writes, and an opening describes
+    an empty reply.
     """
 
     def __init__(self, exchange: RequestContext, writer: Writer) -> None:
@@ -71,21 +72,21 @@ class Stream:
         self._opening = writer.begin()
 
     def alive(self) -> bytes:
-        """What tells that the gateway is still at work."""
+        """Return the bytes that keep the connection alive."""
         return self.opened(self.writer.keep_alive)
 
     def opened(self, data: bytes) -> bytes:
-        """The data, behind the opening where that has not been sent."""
+        """Return the data, after the opening if that has not been sent."""
         opening, self._opening = self._opening, b""
         return opening + data
 
 
 LAST_WORDS = 5.0
-"""Seconds to tell an error to a client that reads slowly."""
+"""The time limit in seconds for sending an error to a client that reads slowly."""
 
 
 class Gateway:
-    """An ASGI application. `settings` say what it serves, `observer` hears of every request."""
+    """An ASGI application. `settings` say what it serves; `observer` is notified of every request."""
 
     def __init__(self, settings: Settings, observer: Observer | None = None) -> None:
         self.settings = settings
@@ -115,7 +116,7 @@ class Gateway:
         self._trimmer = Trimmer()
 
     def drain(self) -> None:
-        """Takes nothing new from now on; what is under way goes on."""
+        """Accept no new work; requests in progress continue."""
         self.readiness.draining = True
         self.admission.drain()
         if self.worker:
@@ -123,12 +124,12 @@ class Gateway:
         self.background.drain()
 
     async def idle(self) -> None:
-        """Returns when no request is open."""
+        """Wait until no request is open."""
         while self.open:
             await self._idle.wait()
 
     def look(self) -> None:
-        """Tells the metrics how full the gateway is now."""
+        """Update the metrics of how full the gateway is."""
         self.observer.metrics.full(self.admission.running, self.admission.waiting)
         self.observer.metrics.breakers(self.models.breakers())
 
@@ -146,7 +147,7 @@ class Gateway:
             await self._handle(exchange, page.let_in if page else self.door.let_in)
 
     async def answer_line(self, owner: str, path: str, body: bytes) -> Answer:
-        """The answer to a line of a batch: that to a request of this owner, but that it makes room for requests."""
+        """Answer a line of a batch as a request of its owner, but with the priority of background work."""
         line = LineRequest(path, body)
         record, span = self.observer.begin("POST", line.scope["headers"])
         exchange = RequestContext(line.scope, line.receive, line.send, record, span)
@@ -154,7 +155,7 @@ class Gateway:
         return line.answer
 
     async def _handle(self, exchange: RequestContext, let_in: Callable[..., Awaitable[None]]) -> None:
-        """Answers a request that `let_in` lets in."""
+        """Answer a request after the check `let_in`."""
         record = exchange.record
         self.open.add(exchange)
         self._idle.clear()
@@ -166,7 +167,7 @@ class Gateway:
                 raise
             cast("asyncio.Task[Any]", asyncio.current_task()).uncancel()
             await self._tell(exchange, exchange.ended)
-        except Exception as error:  # noqa: BLE001 - the end of the request: told to the client, whatever it is
+        except Exception as error:  # noqa: BLE001 - the last place to catch it: the client gets any error
             await self._tell(exchange, exchange.ended or error)
         finally:
             exchange.close()
@@ -178,11 +179,11 @@ class Gateway:
             self.observer.end(record, exchange.span, gone=exchange.gone)
 
     async def _tell(self, exchange: RequestContext, error: Exception) -> None:
-        """Tells the client what went wrong, in the form of its API, in its stream where that has begun."""
+        """Send an error to the client in the format of its API; in the stream, if that has begun."""
         if isinstance(error, Gone):
             exchange.ended = error
             return
-        exchange.ended = error  # nobody else ends it now
+        exchange.ended = error  # so that no one else ends the request
         told = refused(error)
         exchange.record.code = told.code
         told.request_id = exchange.record.id
@@ -204,8 +205,10 @@ class Gateway:
 
     @asynccontextmanager
     async def admitted(self, exchange: RequestContext) -> AsyncGenerator[None]:
-        """A place among the requests that are worked on, once the body is read: ends when the client leaves, and when
-        the request's time is over. Raises Refused (429, 503) where there is no place."""
+        """Wait for one of the places for requests, after the body was read, and hold it.
+
+        The request ends early if the client leaves, or at its deadline. Raises Refused (429, 503) if there is no place.
+        """
         exchange.attend()
         came = time.perf_counter()
         places = self.background if exchange.background else self.admission
@@ -224,8 +227,11 @@ class Gateway:
     async def read(
         self, exchange: RequestContext, schema: Schema, *, any_type: bool = False, alias: str = "model"
     ) -> dict[str, Any]:
-        """The body of a request, held against `schema`; see `check_head` for `any_type`. `alias` is a field that names the
-        model where `model` does not. Raises Refused, and Gone when the client left."""
+        """Return the body of a request, checked against `schema`.
+
+        `any_type`: see `check_head`. `alias` is the field with the model's name if `model` is missing. Raises Refused,
+        and Gone if the client left.
+        """
         if not exchange.background:
             self.admission.check(exchange.owner)
         exchange.record.model = UNKNOWN  # until one of ours is found
@@ -244,13 +250,13 @@ class Gateway:
         return body
 
     async def generate(self, exchange: RequestContext, codec: Codec, session: Session | None = None) -> None:
-        """Answers a request that a model answers, in the API of `codec`. `session` is what stores its reply."""
+        """Answer a request with a model's reply, in the API of `codec`. `session` stores the reply."""
         await self.answer(exchange, codec, await self.read(exchange, codec.BODY), session)
 
     async def answer(
         self, exchange: RequestContext, codec: Codec, body: dict[str, Any], session: Session | None = None
     ) -> None:
-        """Answers a request whose body was read."""
+        """Answer a request whose body was read."""
         async with self.admitted(exchange):
             asked = await (session.read(body) if session else exchange.understand(codec.read_request, body))
             check_format(asked.request.schema, asked.schema_field, self.settings.limits)
@@ -272,8 +278,7 @@ class Gateway:
                 await self._whole(exchange, codec, asked, made, stamp, session)
 
     async def spender(self, exchange: RequestContext, served: Served) -> Spend | None:
-        """What counts the cost of a model's questions, where the client's key has a budget. Raises Refused (429) where
-        that is used up."""
+        """Return the counter of costs if the client's key has a budget. Raises Refused (429) if it is used up."""
         budgets, key = self.budgets, exchange.key
         if budgets is None or key is None or not key.budget:
             return None
@@ -293,7 +298,7 @@ class Gateway:
                 if data := feed(event, choice):
                     await write(opened(data))
         end = stream.writer.close()
-        if session:  # before the end is told: the client may go on from it at once
+        if session:  # before the end is sent: the client may continue from this response at once
             await session.save(cast("Any", stream.writer).response)
         await write(opened(end))
         await stream.exchange.end()
@@ -325,8 +330,8 @@ class Gateway:
 
 
 def _let_go(error: BaseException | None) -> None:
-    """Takes from an error the places in the code where it was: they hold the request's body, and the error is held by
-    the request, in a circle that only a look through all memory would find."""
+    """Remove the traceback of an error. Its frames hold the request's body, and the request holds the error: a
+    reference cycle that only a garbage collection would free."""
     while error is not None:
         error.__traceback__ = None
         error = error.__cause__ or error.__context__
@@ -335,8 +340,8 @@ def _let_go(error: BaseException | None) -> None:
 def _events(
     asked: IncomingRequest, served: Served, running: Mapping[str, Running], exchange: RequestContext, turns: int
 ) -> Events:
-    """The events of all the replies that are wanted, each with the number of its reply. Calls that the client's policy
-    refuses are left out, and those of tools that are `running` here are run."""
+    """Yield the events of all replies to a request, each with the index of its reply. Calls that the client's policy
+    refuses are left out, and the tools in `running` are run here."""
     policy, who = exchange.policy, exchange.owner
 
     def reply(request: Request) -> AsyncGenerator[Event | Done[Reply]]:

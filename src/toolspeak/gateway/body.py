@@ -1,4 +1,4 @@
-"""A request's body, within bounds: read, parsed, and held against the schema of its API."""
+"""Reads a request's body within limits, parses it, and checks it against the schema of its API."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ Receive = Callable[[], Awaitable[Message]]
 
 
 NAMED = 4
-"""Of so many values that a body may hold, one may have a name."""
+"""A body may have one object key for so many of its allowed values."""
 PIECE = 262_144
-"""Characters that are counted in one step."""
+"""Characters that are counted in one step, so that other threads can run between steps."""
 BACKSLASHES = re.compile(r"\\*")
 
 
 class Unreadable(ValueError):
-    """A value that JSON has, and we do not take; the text says which."""
+    """A value that JSON allows but the gateway does not accept; the text says which."""
 
 
 class Gone(Exception):
-    """The client has left."""
+    """The client has closed the connection."""
 
 
 async def read_body(receive: Receive, length: str | None, limits: Limits) -> bytes:
-    """The bytes of a body. Raises Refused when it is too large or too slow, Gone when the client left."""
+    """Return the bytes of a body. Raises Refused if it is too large or too slow, Gone if the client left."""
     if length is not None and length.isdigit() and int(length) > limits.body:
         raise _too_large(limits)
     chunks: list[bytes] = []
@@ -61,19 +61,19 @@ async def read_body(receive: Receive, length: str | None, limits: Limits) -> byt
 
 
 BROWSERS = frozenset((b"origin", b"referer", b"cookie", b"sec-fetch-site", b"sec-fetch-mode"))
-"""Headers by which a browser is known."""
+"""Headers that only browsers send."""
 
 
 def check_head(headers: Iterable[tuple[bytes, bytes]], *, any_type: bool = False) -> None:
-    """Raises Refused for a body that is not plain JSON by its headers.
+    """Raises Refused if the headers say that the body is not plain JSON.
 
-    A web page can send other types, or none, to this machine without being asked first: those are refused too. With
-    `any_type` they are taken from a client that is no browser. A browser names the `Origin` of every such request.
+    A web page can send other content types, or none, to this machine without a preflight request, so those are refused.
+    With `any_type` they are accepted from clients other than browsers.
     """
     headers = tuple(headers)
     named = [value.lower().strip() for name, value in headers if name == b"content-encoding"]
     if any(value not in (b"", b"identity") for value in named):
-        said = "a compressed body is not taken: send it without Content-Encoding"
+        said = "a compressed body is not supported: send it without Content-Encoding"
         raise Refused(said, status=415, code="unsupported_media_type")
     if any_type and BROWSERS.isdisjoint(name for name, _ in headers):
         return
@@ -90,10 +90,10 @@ def _check_type(headers: Iterable[tuple[bytes, bytes]]) -> None:
 
 
 def parse_body(raw: bytes, limits: Limits) -> dict[str, Any]:
-    """The JSON object that a body is. A name given twice takes its last value; half of a surrogate pair is U+FFFD."""
+    """Return the JSON object in a body. Of a repeated name the last value counts; a lone surrogate becomes U+FFFD."""
     try:
         text = paired(raw.decode().removeprefix("\ufeff"))
-        # Before it is parsed, for a value takes far more room than its text; what stands in strings is not counted.
+        # Counted before parsing, because a value takes far more memory than its text. Strings are skipped.
         _check_count(raw, text, limits)
         value: Any = json_pieces.loads(text, parse_constant=_no_number, parse_float=_finite)
     except UnicodeDecodeError as error:
@@ -104,8 +104,8 @@ def parse_body(raw: bytes, limits: Limits) -> dict[str, Any]:
         raise _malformed(f"{error.msg} at line {error.lineno}, column {error.colno}") from None
     except Unreadable as error:
         raise _malformed(str(error)) from None
-    except ValueError:  # Python's own bound on the digits of a number
-        raise _malformed("it holds a number that is too long") from None
+    except ValueError:  # Python's limit on the digits of an integer
+        raise _malformed("it contains a number with too many digits") from None
     if not isinstance(value, dict):
         raise _malformed("expected an object")
     if json_pieces.too_deep(text, value, limits.depth):
@@ -114,7 +114,7 @@ def parse_body(raw: bytes, limits: Limits) -> dict[str, Any]:
 
 
 def checked_body(raw: bytes, schema: Schema, limits: Limits) -> dict[str, Any]:
-    """The body, parsed and held against the schema of its API. Raises Refused."""
+    """Return the body, parsed and checked against the schema of its API. Raises Refused."""
     body = parse_body(raw, limits)
     if b"null" in raw:
         drop_nulls(body, schema)
@@ -123,8 +123,8 @@ def checked_body(raw: bytes, schema: Schema, limits: Limits) -> dict[str, Any]:
 
 
 def check_body(body: dict[str, Any], schema: Schema) -> None:
-    """Raises Refused, which says what was expected where, when the body does not fit. A count given as 3.0 becomes
-    3."""
+    """Raises Refused, with what was expected and where, if the body does not match the schema. An integer written as
+    3.0 becomes 3."""
     if judge(schema).is_valid(body):
         _count(body, schema)
         return
@@ -132,8 +132,9 @@ def check_body(body: dict[str, Any], schema: Schema) -> None:
 
 
 def drop_nulls(value: Any, *schemas: Schema) -> None:
-    """Takes away the fields that are null where the schemas want something else, or know no such field: clients write
-    null for what they leave out. What no schema describes, such as a tool's parameters, stays as it is."""
+    """Remove the fields that are null although the schemas expect something else or do not know them: clients write
+    null for fields that they leave out. Values that no schema describes, such as a tool's parameters, are not changed.
+    """
     every = list(_alternatives(schemas))
     if isinstance(value, list):
         items = [schema["items"] for schema in every if "items" in schema]
@@ -158,7 +159,7 @@ def _drop_null_fields(table: dict[str, Any], described: Mapping[str, list[Schema
 
 
 def with_nulls(schema: Schema) -> dict[str, Any]:
-    """The schema as it is for a body whose nulls were not dropped yet: null stands for a field that is left out."""
+    """Return the schema for a body before `drop_nulls`, where null stands for a missing field."""
     made = dict(schema)
     for word in ("anyOf", "oneOf", "allOf"):
         if word in made:
@@ -196,7 +197,7 @@ def _takes_null(schema: Schema) -> bool:
 
 
 def _count(body: dict[str, Any], schema: Schema) -> None:
-    """Makes whole numbers of those that the schema wants whole: to JSON Schema 3.0 is one."""
+    """Turn 3.0 into 3 wherever the schema expects an integer: JSON Schema does not distinguish them."""
     properties: dict[str, Any] = schema["properties"]
     for name, value in body.items():
         if isinstance(value, float) and "integer" in properties.get(name, {}).get("type", ()):
@@ -204,7 +205,7 @@ def _count(body: dict[str, Any], schema: Schema) -> None:
 
 
 def _check_count(raw: bytes, text: str, limits: Limits) -> None:
-    """Refuses what holds too many values, or too many names: those of objects take ten times as long to read."""
+    """Raises Refused for too many values or object keys. Keys take ten times as long to read."""
     named = limits.values // NAMED
     if len(raw) <= named or (_marks(raw) <= limits.values and raw.count(b":") <= named):
         return
@@ -213,23 +214,23 @@ def _check_count(raw: bytes, text: str, limits: Limits) -> None:
         marks += _marks(bare)
         names += bare.count(":")
     if marks > limits.values:
-        raise _malformed(f"it holds more than {limits.values:,} values")
+        raise _malformed(f"it contains more than {limits.values:,} values")
     if names > named:
-        raise _malformed(f"it holds more than {named:,} names of values")
+        raise _malformed(f"it contains more than {named:,} object keys")
 
 
 def _marks(text: Any) -> int:
-    """About how many values a text holds: there is one before each comma and in each bracket."""
+    """Estimate the number of values in a text: one per comma, and one per bracket."""
     return sum(map(text.count, (",", "{", "[") if isinstance(text, str) else (b",", b"{", b"[")))
 
 
 def _outside_strings(text: str) -> Iterator[str]:
-    """What stands outside of the strings of a JSON text, in pieces. One step of C code for all of a text would hold the
-    interpreter."""
+    """Yield the parts of a JSON text outside of its strings. In pieces, because one step of C code over the whole text
+    would block the interpreter."""
     at, inside = 0, False
     while at < len(text):
         end = at + PIECE
-        if text[end - 1 : end] == "\\":  # an escape is not cut in two
+        if text[end - 1 : end] == "\\":  # do not cut an escape sequence in two
             end = BACKSLASHES.match(text, end).end() + 1  # type: ignore[union-attr]
         parts = text[at:end].replace("\\\\", "").replace('\\"', "").split('"')
         yield "".join(parts[inside::2])
@@ -242,15 +243,15 @@ def _too_large(limits: Limits) -> Refused:
 
 
 def _malformed(why: str) -> Refused:
-    return Refused(f"the body is not JSON as it is expected: {why}", code="invalid_json")
+    return Refused(f"invalid JSON body: {why}", code="invalid_json")
 
 
 def _no_number(name: str) -> NoReturn:
-    raise Unreadable(f"{name} is no JSON number")
+    raise Unreadable(f"{name} is not a JSON number")
 
 
 def _finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise Unreadable("it holds a number that is too large")
+        raise Unreadable("it contains a number that is too large")
     return value

@@ -1,8 +1,8 @@
-"""Holds the calls of a reply against the policy of the client's key, before the client or a hosted tool gets them.
+"""Checks the calls of a reply against the policy of the client's key, before the client or a hosted tool gets them.
 
-Nothing that a client says of a tool or a result counts: what tools do and bring is known from the configuration, and the
-origin of what the conversation holds from its calls and their results, which every request tells. A call that the policy
-refuses is left out of the reply, a text says so in its place, and a note.
+What a client says about a tool or a result does not count. The effects of tools come from the configuration, and the
+origin of the conversation's content from its calls and results, which every request repeats. A call that the policy
+refuses is removed from the reply; a text takes its place, and a note is added.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ LEFT_OUT = "(The call of {name} was left out: {why}.)"
 
 @dataclass(frozen=True, slots=True)
 class CallPolicy:
-    """A policy, and what becomes of a call that it wants asked about: `refuse`, or `mark` where the client's own user is
-    asked about calls."""
+    """A policy, and what happens to a call that needs approval: `refuse`, or `mark` for a client that asks its own user
+    about calls."""
 
     policy: Policy
     on_ask: Literal["refuse", "mark"] = "refuse"
 
     def labelled(self, request: Request) -> Request:
-        """The request as a model reads it: untrusted results in a frame."""
+        """Return the request as the model reads it, with untrusted results in a frame."""
         known = {tool.name: tool for tool in request.tools or ()}
         labels = with_labels(request.messages, lambda name: self.policy.origin(name, known.get(name)))
         return replace(request, messages=for_model(labels))
@@ -42,8 +42,8 @@ class CallPolicy:
     def judged(
         self, call: ToolCall, request: Request, running: Collection[str], who: str
     ) -> tuple[bool, Note | None, str]:
-        """Whether a call is passed on, the note that it leaves, and why it is not. Of those that are `running` here, whose
-        calls no client sees first, none is marked."""
+        """Return whether a call is passed on, the note that it gets, and why it is refused. Calls of tools in `running`
+        are never marked, because no client sees them first."""
         decision = self.policy.decide(call, request.messages, tools=request.tools or (), labels=False)
         if decision.verdict == "allow":
             audit(call, decision, "allowed", who=who)
@@ -58,7 +58,7 @@ class CallPolicy:
 async def policed(
     ask: Ask, request: Request, rule: CallPolicy, running: Collection[str] = (), *, who: str = ""
 ) -> AsyncGenerator[Event | Done[Reply]]:
-    """The events of a reply without the calls that the policy refuses to the owner of a key, `who`."""
+    """Yield the events of a reply without the calls that the policy refuses to `who`, the owner of a key."""
     reading = _Reading(request, rule, running, who)
     async with aclosing(ask(rule.labelled(request))) as events:
         async for event in events:
@@ -75,7 +75,7 @@ async def policed(
 
 
 class _Reading:
-    """Reads the calls of one reply, each to its end before it is passed on; `passed` is how many were."""
+    """Collects each call of one reply to its end before it is passed on."""
 
     def __init__(self, request: Request, rule: CallPolicy, running: Collection[str], who: str) -> None:
         self._request, self._rule, self._running, self._who = request, rule, running, who
@@ -86,11 +86,11 @@ class _Reading:
 
     @property
     def passed(self) -> int:
-        """How many calls were passed on."""
+        """The number of calls that were passed on."""
         return sum(self._verdicts)
 
     def take(self, event: CallStart | ArgumentsDelta | CallEnd) -> list[Event]:
-        """What is passed on: nothing before a call ends, then all of it or what is said in its place."""
+        """Return the events to pass on: none before a call ends, then the whole call or the text in its place."""
         self._open.append(event)
         if not isinstance(event, CallEnd):
             return []
@@ -106,7 +106,7 @@ class _Reading:
         return [*([TextDelta(text)] if text else []), *([Noted(note)] if note else [])]
 
     def reply(self, reply: Reply) -> Reply:
-        """The whole reply, as it was passed on."""
+        """Return the whole reply as it was passed on."""
         calls = tuple(call for call, fits in zip(reply.calls, self._verdicts, strict=True) if fits)
         finish = reply.finish if calls or reply.finish != "tool_calls" else "stop"
         text, notes = "".join([reply.text, *self._texts]), (*reply.notes, *self._notes)
@@ -114,7 +114,7 @@ class _Reading:
 
 
 def _call(pieces: list[CallStart | ArgumentsDelta | CallEnd]) -> ToolCall:
-    """The call that these events tell."""
+    """Return the call that these events make up."""
     start = next(piece for piece in pieces if isinstance(piece, CallStart))
     text = "".join(piece.json for piece in pieces if isinstance(piece, ArgumentsDelta))
     return read_call({"id": start.id, "name": start.name, "arguments": text or "{}"})

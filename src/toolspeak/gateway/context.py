@@ -1,7 +1,7 @@
-"""One request and its answer on the wire: what was sent, keeping the line alive, noticing that the client left.
+"""One request and its response on the wire: sends data, keeps the connection alive, and notices that the client left.
 
-Who may end a request before its time calls `stop`: the watcher when the client leaves, the process when its time
-to drain is over. `ended` then tells why, which a cancellation by itself cannot.
+A request may end early: the watcher calls `stop` when the client leaves, the process when its time to drain is over.
+`ended` then holds the reason, which a cancellation alone cannot carry.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ STREAM: Headers = [
 
 
 class RequestContext:
-    """Sends one answer. `headers` go out with whatever status is sent; `ended` is why it was stopped, if it was.
+    """Sends one response. `headers` are sent with any status; `ended` is why the request was stopped, if it was.
 
-    Belongs to the task that makes it. `visible` tells which models the client may know of and use: all, unless its
-    key says otherwise. `tools` makes Tools of what a body offers, within bounds. `owner` is the name of the client's
-    key, "" without one: what is kept for one is nobody else's. `key` is that key. `background` is for a line of a batch, which makes room
-    for requests. `policy` says which calls the client gets.
+    It belongs to the task that creates it. `visible` says which models the client may see and use: all, unless its key
+    says otherwise. `tools` makes Tools of what a body offers, within limits. `owner` is the name of the client's key,
+    "" without one; stored data belongs to an owner. `key` is that key, and `policy` decides which calls the client
+    gets. `background` marks a line of a batch, which yields to requests.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class RequestContext:
         self.receive = receive
         self.record = record or Record()
         name = self.record.id.encode()
-        self.headers: Headers = [(b"x-request-id", name), (b"request-id", name)]  # the SDKs differ in where they look
+        self.headers: Headers = [(b"x-request-id", name), (b"request-id", name)]  # some SDKs read one, some the other
         self.visible: Callable[[str], bool] = lambda _: True
         self.owner = ""
         self.key: Key | None = None
@@ -62,7 +62,7 @@ class RequestContext:
         self.tools: Callable[[Any], tuple[Tool[..., Any], ...] | None] = as_tools
         self.span = span
         self.writer: Any = None
-        """What writes the stream, once there is one: its errors are told in its form."""
+        """The writer of the stream, once there is one. It also writes errors."""
         self.received = 0
         self.status = 0
         self.over = False
@@ -75,18 +75,18 @@ class RequestContext:
         self._alive: Callable[[], bytes] | None = None
         self._pause = 0.0
         self._timer: asyncio.TimerHandle | None = None
-        self._sign: asyncio.Task[None] | None = None
+        self._sending_keep_alive: asyncio.Task[None] | None = None
         self._watcher: asyncio.Task[None] | None = None
 
     @property
     def started(self) -> bool:
-        """Whether the status has been sent: after that an error can only be told in the stream."""
+        """Whether the status was sent. After that, an error can only be sent in the stream."""
         return self.status != 0
 
     @property
     def tokens(self) -> int:
-        """What the answer has cost so far. Where nobody told, because the upstream does not or the client left before,
-        four bytes are a token."""
+        """The tokens that the response has used so far. If they are unknown, because the upstream does not report them
+        or the client left, they are estimated at four bytes per token."""
         told = self.record.tokens_in + self.record.tokens_out
         asked = self.record.model and (self.gone or self.status == 200)
         return told or ((self.received + self.record.bytes) // 4 if asked else 0)
@@ -97,30 +97,30 @@ class RequestContext:
         return isinstance(self.ended, Gone)
 
     def stop(self, why: Exception) -> None:
-        """Ends the request wherever it is, unless its answer is on its way. The first reason counts."""
+        """End the request now, unless its response is already being sent. The first reason counts."""
         if self.over or self.ended:
             return
         self.ended = why
         self._task.cancel()
 
     def header(self, name: bytes) -> str:
-        """The value of a header of the request by its name in lower case, "" without one; of several the first."""
+        """Return a header of the request by its lower-case name, "" if missing; of several the first."""
         return next((value.decode("latin-1") for key, value in self.scope["headers"] if key == name), "")
 
     async def understand(self, read: Callable[[Any, Any], T], body: Any, *, beside: int = 0) -> T:
-        """What `read` makes of a body and of `tools`. A large one is read in a thread: its tools, where they are new,
-        take long to make. `beside`: bytes of what the body refers to, and holds by now."""
+        """Return what `read` makes of a body and `tools`. A large body is read in a thread, because new tools take long
+        to make. `beside` is the number of bytes that the body refers to, such as an earlier conversation."""
         if self.received + beside < LARGE:
             return read(body, self.tools)
         return await asyncio.to_thread(read, body, self.tools)
 
     def tell_ignored(self, names: Sequence[str]) -> None:
-        """Names, in a header, the fields of the body that say nothing here."""
+        """Name, in a header, the fields of the body that have no effect."""
         if names:
             self.headers.append((b"x-toolspeak-ignored", _shown(names)))
 
     async def reply(self, status: int, body: bytes, content_type: bytes = b"application/json") -> None:
-        """A whole answer."""
+        """Send a whole response."""
         self._begin(status)
         self.over = True
         head = [(b"content-type", content_type), (b"content-length", b"%d" % len(body)), *self.headers]
@@ -134,7 +134,7 @@ class RequestContext:
         self.record.bytes += len(body)
 
     async def reply_content(self, size: int, chunks: AsyncIterable[bytes], content_type: bytes) -> None:
-        """An answer of so many bytes, sent as they come."""
+        """Send a response of `size` bytes in chunks."""
         self._begin(200)
         self.over = True
         head = [(b"content-type", content_type), (b"content-length", b"%d" % size), *self.headers]
@@ -152,9 +152,9 @@ class RequestContext:
         await self.reply(status, dumped(value).encode())
 
     async def write(self, data: bytes, *, sign: bool = False) -> None:
-        """More of a stream of events; the status goes out before the first of it. Waits for a reader who is slow."""
+        """Send data of an event stream, after the status. Waits for a slow reader."""
         if not sign:
-            await self._signed()
+            await self._keep_alive_sent()
         self._writing = True
         try:
             if not self.status:
@@ -171,8 +171,8 @@ class RequestContext:
         self._last = self._loop.time()
 
     async def end(self) -> None:
-        """Ends a stream."""
-        await self._signed()
+        """End the stream."""
+        await self._keep_alive_sent()
         self.over = True
         try:
             await self._send({"type": "http.response.body", "body": b""})
@@ -180,27 +180,27 @@ class RequestContext:
             raise Gone from None
 
     def keep_alive(self, alive: Callable[[], bytes], first: float, pause: float) -> None:
-        """From now on sends what `alive` gives after `first` seconds without a status, later after `pause` seconds
-        without an event. Holds until the answer is over."""
+        """Start sending keep-alives (`alive`): after `first` seconds without a status, and after `pause` seconds
+        without an event. Lasts until the response is complete."""
         self._alive = alive
         self._pause = pause
-        self._timer = self._loop.call_later(first, self._quiet)
+        self._timer = self._loop.call_later(first, self._keep_alive_if_due)
 
     def attend(self) -> None:
-        """From now on stops the request when the client leaves, until `close`. The body must have been read."""
+        """Watch from now on whether the client leaves, until `close`. The body must have been read."""
         self._watcher = self._loop.create_task(self._watch())
 
     def close(self) -> None:
-        """The request is over: lets go of whatever still waits for the client."""
-        for waiting in (self._watcher, self._timer, self._sign):
+        """Release what still waits for the client, at the end of the request."""
+        for waiting in (self._watcher, self._timer, self._sending_keep_alive):
             if waiting:
                 waiting.cancel()
-        # What holds the request must not be held by it: a task that was cancelled holds where it was.
-        self._watcher = self._timer = self._sign = self._alive = None
+        # Break reference cycles: a cancelled task keeps its frames, and these keep the request.
+        self._watcher = self._timer = self._sending_keep_alive = self._alive = None
 
     def _begin(self, status: int) -> None:
         if self.status:
-            raise RuntimeError(f"an answer has begun with {self.status}, and another was to be sent with {status}")
+            raise RuntimeError(f"a response has begun with status {self.status}, so one with {status} cannot be sent")
         self.status = self.record.status = status
         if self.record.shown:
             self.headers.append((b"x-toolspeak-tools", self.record.shown.encode()))
@@ -209,29 +209,29 @@ class RequestContext:
         try:
             while (await self.receive())["type"] != "http.disconnect":
                 pass
-        except Exception as error:  # noqa: BLE001 - told where the request is: nobody waits for this task
+        except Exception as error:  # noqa: BLE001 - passed to the request: nobody awaits this task
             self.stop(error)
         else:
             self.stop(Gone())
 
-    def _quiet(self) -> None:
-        """Sends a sign of life if it is time, and comes again."""
+    def _keep_alive_if_due(self) -> None:
+        """Send a keep-alive if it is due, and schedule the next check."""
         if self.over or self.ended:
             return
         now = self._loop.time()
         due = self._last + self._pause
-        # Whoever has the turn waits for a slow reader, who has enough to read.
+        # A write in progress waits for a slow reader, who needs no keep-alive.
         if (not self.status or now >= due) and not self._writing:
-            self._sign = self._loop.create_task(self._write_sign())
+            self._sending_keep_alive = self._loop.create_task(self._send_keep_alive())
             due = now + self._pause
-        self._timer = self._loop.call_at(max(due, now + 0.05), self._quiet)
+        self._timer = self._loop.call_at(max(due, now + 0.05), self._keep_alive_if_due)
 
-    async def _signed(self) -> None:
-        """Waits for a sign of life that waits for a slow reader: what comes after it is sent after it."""
-        if self._sign and not self._sign.done():
-            await asyncio.wait([self._sign])
+    async def _keep_alive_sent(self) -> None:
+        """Wait for a keep-alive that is being sent: what follows must come after it."""
+        if self._sending_keep_alive and not self._sending_keep_alive.done():
+            await asyncio.wait([self._sending_keep_alive])
 
-    async def _write_sign(self) -> None:
+    async def _send_keep_alive(self) -> None:
         try:
             if self._alive and not (self.over or self.ended or self._writing):
                 await self.write(self._alive(), sign=True)
@@ -240,7 +240,6 @@ class RequestContext:
 
 
 def _shown(names: Sequence[str]) -> bytes:
-    """Names of fields as a header may hold them: what a client wrote is shown, and nothing that it could break out
-    with."""
+    """Return field names as a header value: characters that a header cannot carry are escaped."""
     shown = [re.sub(r"[^\w.-]", "?", name[:64], flags=re.ASCII) for name in names[:20]]
     return ", ".join([*shown, *(["..."] if len(names) > 20 else [])]).encode("ascii", "replace")

@@ -1,4 +1,4 @@
-"""Errors as clients get them: a status, a code, and a message that holds nothing of the upstream's."""
+"""Errors as clients get them: a status, a code, and a message that reveals nothing of the upstream."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ ADDRESS = re.compile(r"https?://[^\s,;]*")
 
 
 def refused(error: BaseException) -> Refused:
-    """The error as it is told: a client's mistake as 4xx, an upstream's as 502 to 504, our own as 500 without
-    detail."""
+    """Return the error for the client: a client's mistake as 4xx, an upstream's failure as 502 to 504, an internal
+    error as 500 without details."""
     match error:
         case Refused():
             return error
@@ -34,7 +34,7 @@ def refused(error: BaseException) -> Refused:
         case GenerationError():
             return Refused(str(error), status=502, code="no_valid_reply")
         case LimitReached() | TimeoutError():
-            return Refused("the request took longer than it may", status=504, code="deadline")
+            return Refused("the request exceeded its time limit", status=504, code="deadline")
         case RateLimited(retry_after=after):
             said = "the model's server has too many requests"
             return Refused(said, status=429, code="upstream_rate_limited", retry_after=after)
@@ -65,7 +65,7 @@ def _refused_there(error: BadRequest) -> Refused:
 
 
 def _too_long(tokens: int | None, limit: int | None) -> Refused:
-    """As the OpenAI API says it; Anthropic's own words are put by its codec."""
+    """Return the error in OpenAI's wording; the codec of Anthropic's API uses its own."""
     most = f"This model's maximum context length is {limit} tokens." if limit else "The prompt exceeds the context."
     came = f" However, your messages resulted in {tokens} tokens." if tokens else ""
     said = f"{most}{came} Please reduce the length of the messages."
@@ -75,20 +75,22 @@ def _too_long(tokens: int | None, limit: int | None) -> Refused:
 
 
 def _without_addresses(text: str) -> str:
-    """A message of ours for whoever holds the settings, such as what is missing there, may name a server."""
+    """Return one of our own messages without the server's name, which is for the operator only."""
     return ADDRESS.sub("the model's server", text)
 
 
 def _failed(error: ModelError) -> Refused:
     if not isinstance(error, ServerFailed):
         return Refused(error.reason or "the model's server failed", status=502, code="upstream_failed")
-    # What a server says of its failure is for who runs it: its addresses and its insides stand there.
-    if error.code == 503:  # for now: coming back may help
-        said = "the model's server cannot answer now"
+    # A server's own message is for its operator: it may contain addresses and internals.
+    if error.code == 503:  # a temporary failure: a retry may succeed
+        said = "the model's server is unavailable"
         if isinstance(last := error.__cause__, ModelError):
-            said = f"the model's server failed too often and is not asked now; the last time: {refused(last)}"
+            said = (
+                f"the model's server failed too often, so it gets no requests for now; its last error: {refused(last)}"
+            )
         return Refused(said, status=503, code="upstream_down", retry_after=error.retry_after)
-    if 300 <= error.code < 400:  # its own words tell where to
+    if 300 <= error.code < 400:  # the server's message contains the target address
         said = f"the model's server redirects ({error.code}), which is not followed"
     else:
         said = f"the model's server failed ({error.code})" if error.code else "the model's server failed"

@@ -1,8 +1,8 @@
-"""The first thing that is wrong with a body, found without looking at all that is wrong.
+"""Finds the first error in a body without collecting all errors.
 
-A validator that tells errors makes all of them first, each with a copy of what it is about: a body of 300,000 wrong
-messages took it twenty seconds. That a body is wrong it knows at once. So the body is made smaller while it stays
-wrong, see `schema.shrink`.
+A validator that reports errors builds all of them first, each with a copy of its value: a body of 300,000 wrong
+messages took twenty seconds. Whether a body is valid is known at once. So the body is made smaller as long as it stays
+invalid (`schema.shrink`), and only the rest is validated.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..types import Schema, Tool
 
 
 def first_error(body: dict[str, Any], schema: Schema) -> Refused:
-    """The refusal of a body that does not fit a schema: what was expected where, and what came."""
+    """Return the refusal of a body that does not match a schema: where, what was expected, and what came."""
     made = Reduced(body, judge(schema).is_valid)
     try:
         made.shrink()

@@ -1,4 +1,4 @@
-"""A model's reply as the gateway passes it on: text as it comes, calls whole and checked."""
+"""A model's reply as the gateway passes it on: text as it arrives, calls complete and checked."""
 
 from __future__ import annotations
 
@@ -28,20 +28,23 @@ from .endpoints.count_tokens import with_estimate
 from .limits.budgets import Metered
 
 LEAST = 16
-"""Tokens of a reply from which one that is cut before its first has met the end of the context, not its own."""
+"""The smallest limit of a reply in tokens at which an empty, cut reply means that the context is full."""
 
 
 def answer(
     request: Request, model: Model, *, tries: int = 3, live: bool | Collection[str] = False, whole: bool = False
 ) -> AsyncGenerator[Event | Done[Reply]]:
-    """The events to pass on, by the same decision as `ts.decide`; `Done` with the reply last.
+    """Yield the events to pass on, decided as `ts.decide` does, and `Done` with the reply last.
 
-    A call is held back until it is whole and fits its schema. With `live` (True, or the names of the tools), or where a
-    grammar makes sure of the schema, its pieces are passed on as they come: one that is wrong in the end is an error, one that
-    is cut at the model's limit ends there. Text is passed on at once, and stays said when the model is asked again; one
-    that must fit a schema is held back while nothing holds the model to it.
-    `whole` is for a client who is told the reply alone: then nothing was said before the end, and all can be asked again.
-    `Finished` and the reply tell what all tries spent, and all that was noted. Raises what the model or the decision
+    A call is held back until it is complete and matches its schema. With `live` (True, or the names of tools), or if a
+    grammar enforces the schema, its pieces are passed on as they arrive: if the call turns out invalid, that is an
+    error, and if it is cut at the model's limit, it ends there.
+
+    Text is passed on at once, and is not taken back when the model is asked again. Text that must match a schema is
+    held back, unless a grammar enforces it. With `whole` the client gets only the final reply, so every attempt can be
+    repeated.
+
+    `Finished` and the reply sum up the usage and the notes of all attempts. Raises what the model or the decision
     raises.
     """
     if request.tools or request.schema is not None or request.choice not in ("auto", "none"):
@@ -50,8 +53,7 @@ def answer(
 
 
 async def _said(request: Request, model: Model) -> AsyncGenerator[Event | Done[Reply]]:
-    """A reply in words, where there is nothing to decide: every chunk of a stream passes here, in as few steps as can
-    be."""
+    """Yield the events of a reply without tools or schema. Every chunk of a stream passes here, so it takes few steps."""
     heard = Collector()
     async with aclosing(within_bounds(model.stream(request))) as events:
         async for event in events:
@@ -70,7 +72,7 @@ async def _said(request: Request, model: Model) -> AsyncGenerator[Event | Done[R
 
 
 async def in_words(text: str, request: Request, note: Note) -> AsyncGenerator[Event | Done[Reply]]:
-    """A reply that no model gave."""
+    """Yield the events of a reply that consists of this text, without asking a model."""
     reply = Reply(text, finish="stop", notes=(note,))
     reply = replace(reply, usage=with_estimate(reply, request))
     yield Noted(note)
@@ -82,11 +84,11 @@ async def in_words(text: str, request: Request, note: Note) -> AsyncGenerator[Ev
 async def with_notes(
     notes: Sequence[Note], events: AsyncGenerator[Event | Done[Reply]]
 ) -> AsyncGenerator[Event | Done[Reply]]:
-    """The events of a reply of which something is to be noted."""
+    """Yield the events of a reply with these notes added."""
     noted = False
     async with aclosing(events):
         async for event in events:
-            if not noted:  # not before the model has begun: until then all can be refused
+            if not noted:  # not before the first event: until then the request can still fail with a status
                 noted = True
                 for note in notes:
                     yield Noted(note)
@@ -113,7 +115,7 @@ async def _decided(
                     yield event
                 case Noted(note):
                     if passing and passing.begun and note.rule == "re-asked":
-                        raise GenerationError(f"a call that was already being told came out wrong: {note.detail}")
+                        raise GenerationError(f"a call that was already being streamed is invalid: {note.detail}")
                     notes[note] = None
                     yield event
                 case Finished(_, usage):
@@ -132,7 +134,7 @@ async def _decided(
 
 
 def _ended(reply: Reply, request: Request, spent: Usage, notes: dict[Note, None], told: int) -> Reply:
-    """The reply as it is told, of whose calls the first ones have been told already."""
+    """Return the reply as the client gets it; the first of its calls were passed on already."""
     calls = (*reply.calls[:told], *unique(reply.calls[told:], request, reply.calls[:told]))
     finish: Finish = reply.finish
     if finish in ("stop", "tool_calls"):
@@ -142,14 +144,14 @@ def _ended(reply: Reply, request: Request, spent: Usage, notes: dict[Note, None]
 
 
 async def narrowed(model: Model, request: Request) -> Request:
-    """The request as the model is asked it first: with the tools and the parts of results that it is shown."""
+    """Return the request as it is first sent to the model: with the tools and parts of results that the model sees."""
     while isinstance(model, ToolRouter | PagedResults):
         request, model = await model.narrowed(request), model.model
     return request
 
 
 async def _counted(reply: Reply, request: Request, model: Model) -> Reply:
-    """The reply with what it cost, estimated by what the model was shown where nobody told."""
+    """Return the reply with its usage, estimated from what the model saw if the usage was not reported."""
     usage = _said_something(reply, request).usage
     if not usage.prompt_tokens or not usage.completion_tokens:
         seen = await narrowed(model, request)
@@ -158,17 +160,17 @@ async def _counted(reply: Reply, request: Request, model: Model) -> Reply:
 
 
 def _said_something(reply: Reply, request: Request) -> Reply:
-    """The reply, unless it was cut at its length before anything came: then the prompt has left no room for one. Raises
-    PromptTooLong."""
+    """Return the reply. Raises PromptTooLong if it was cut before its first token: then the prompt left no room for a
+    reply."""
     cut = reply.finish == "length" and not (reply.text or reply.thought or reply.calls or reply.notes)
     if cut and (request.max_tokens is None or request.max_tokens >= LEAST) and reply.usage.completion_tokens <= 1:
         tokens = reply.usage.prompt_tokens or None
-        raise PromptTooLong("the prompt has left no room for a reply", tokens=tokens, limit=tokens)
+        raise PromptTooLong("the prompt leaves no room for a reply", tokens=tokens, limit=tokens)
     return reply
 
 
 def _ending(reply: Reply, told: int, notes: dict[Note, None], streaming: bool) -> Iterable[Event]:
-    """What was held back, and the end."""
+    """Yield what was held back, and the end."""
     if not streaming and reply.text:
         if reply.logprobs and not reply.calls:
             yield Logprobs([dict(token) for token in reply.logprobs])
@@ -184,9 +186,9 @@ def _ending(reply: Reply, told: int, notes: dict[Note, None], streaming: bool) -
 
 
 def unique(calls: Sequence[ToolCall], request: Request, before: Sequence[ToolCall] = ()) -> tuple[ToolCall, ...]:
-    """The calls with ids that no other call of the conversation has: results are told apart by them.
+    """Return the calls with ids that no other call of the conversation has: results refer to calls by id.
 
-    What the model's server gave stays where it can, for the same server is shown it again.
+    An id from the model's server is kept if possible, because the same server reads it again in the next request.
     """
     if not calls:
         return ()
@@ -200,7 +202,7 @@ def unique(calls: Sequence[ToolCall], request: Request, before: Sequence[ToolCal
 
 
 def sure(request: Request, model: Model) -> bool:
-    """Whether a model is held to calls that cannot but fit their schemas."""
+    """Whether a grammar guarantees that the model's calls match their schemas."""
     while isinstance(model, ToolRouter | PagedResults | Recorder | Metered):
         model = model.model
     if isinstance(model, Pool):
@@ -217,13 +219,13 @@ def sure(request: Request, model: Model) -> bool:
 
 
 def _passing(request: Request, model: Model, live: bool | Collection[str]) -> _Passing | None:
-    """What passes calls on before they are checked; None where none may be."""
+    """Return the filter that passes on calls before they are checked; None if all must be checked first."""
     live = live if live is True else sure(request, model) or live
     return _Passing(request, live) if live else None
 
 
 class _Passing:
-    """The pieces of calls that may be passed on before their calls are checked, and whether these came out as told."""
+    """The pieces of calls that may be passed on early, and whether those calls turned out as they were streamed."""
 
     def __init__(self, request: Request, live: bool | Collection[str]) -> None:
         offered = {tool.name for tool in request.tools or () if request.choice in ("auto", "required", tool.name)}
@@ -236,7 +238,7 @@ class _Passing:
         self._pieces: list[str] = []
 
     def take(self, event: CallStart | ArgumentsDelta | CallEnd) -> list[Event]:
-        """What is passed on of a piece."""
+        """Return what may be passed on of an event."""
         if isinstance(event, CallStart):
             self._open = self._may_pass(event.name)
             self.begun = self.begun or self._open
@@ -244,7 +246,7 @@ class _Passing:
             return []
         elif isinstance(event, ArgumentsDelta):
             self._pieces.append(event.json)
-        elif event.whole:  # one that is cut at the model's limit is the last, and the end says so
+        elif event.whole:  # a call that is cut at the model's limit is the last one, and the finish reason says so
             arguments, self._pieces = "".join(self._pieces), []
             self._told.append(arguments or "{}")
             if not arguments:
@@ -252,15 +254,15 @@ class _Passing:
         return [event] if self._open else []
 
     def _may_pass(self, name: str) -> bool:
-        """Whether a call may be passed on: calls are told in their order, so none behind one that is held back."""
+        """Whether a call may be passed on: calls are sent in order, so none after one that is held back."""
         self._held_back = self._held_back or name not in self._names
         return not self._held_back and (self._several or not self.begun)
 
     def rest(self, calls: tuple[ToolCall, ...]) -> int:
-        """How many of the calls have been told. Raises GenerationError where one that was told is another now."""
+        """Return how many calls were passed on. Raises GenerationError if one of them differs from the final call."""
         told = len(self._told)
         if [call.json for call in calls[:told]] != self._told:
             raise GenerationError(
-                "a call that was already being told came out wrong: its arguments do not fit its schema"
+                "a call that was already being streamed is invalid: its arguments do not match its schema"
             )
         return told

@@ -1,10 +1,12 @@
-"""Tools that run in the gateway: those of the operator's MCP servers.
+"""Runs tools in the gateway: those of the operator's MCP servers.
 
-The configuration names a tool of an MCP server for the type of a hosted tool (`web_search`). A request that offers such a
-tool then offers the operator's to the model, under the type's name. And it names servers whose tools the models of some keys
-get beside the client's own, where the model is free to call what it likes. Calls are run here, their results go back to the
-model, and the reply goes on. The client is told the calls and their results in the form that its API has for calls that its
-provider runs; where it has none, what came of them alone.
+There are two ways to offer them. The configuration may map the type of a provider's hosted tool (`web_search`) to a
+tool of an MCP server: a request that offers the hosted tool then offers the operator's tool to the model, under the
+name of the type. And it may name servers whose tools the models of some keys get besides the client's own, if the model
+is free to choose its calls.
+
+Calls are run here, their results go back to the model, and the reply continues. The client gets the calls and results
+in the format that its API has for calls run by the provider. An API without such a format gets only the text.
 """
 
 from __future__ import annotations
@@ -34,21 +36,21 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 HOSTED_TYPES = ("web_search", "web_fetch", "code_execution", "code_interpreter", "file_search", "image_generation")
-"""The types of tools that providers run today, without a date; the configuration may name newer ones."""
+"""The types of tools that providers run today, without a date. The configuration may name newer ones."""
 Ask = Callable[[Request], AsyncGenerator[Event | Done[Reply]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A tool that is there: the source that runs it, and its own name in that."""
+    """A tool that runs here: its source, and its name there."""
 
     source: Source
     name: str
 
 
 class HostedTools:
-    """The operator's tools: `sources` by the names of the types that they stand for, and those of `servers`, of which all
-    clients get those that are `offered` whose keys do not say otherwise."""
+    """The operator's tools: `sources` by the types that they stand for, and those of `servers`. The servers in
+    `offered` are for all clients, unless a key says otherwise."""
 
     def __init__(
         self,
@@ -62,7 +64,7 @@ class HostedTools:
         self._offered = offered
 
     async def aclose(self) -> None:
-        """Lets the servers go; those that were started here have ended then."""
+        """Disconnect from the servers; those that were started here have ended afterwards."""
         await asyncio.gather(*(one.box.aclose() for one in (*self._types.values(), *self._servers.values())))
 
     def close(self) -> None:
@@ -73,8 +75,11 @@ class HostedTools:
     async def add(
         self, asked: IncomingRequest, running: Mapping[str, Running], key: Key | None
     ) -> tuple[IncomingRequest, dict[str, Running]]:
-        """The request with the tools of the servers that its client gets, and what runs these beside those that are
-        running. Where a call is demanded, or none is wanted, there are none; a tool of the client's keeps its name."""
+        """Return the request with the tools of the servers that its client gets, and the sources of all tools that run
+        here.
+
+        No tools are added if the request demands a call or forbids calls. A tool of the client's own keeps its name.
+        """
         grants = list(map(parted, self._granted(key)))
         request = asked.request
         if not grants or (request.choice, request.prompt, asked.several) != ("auto", None, ()):
@@ -95,18 +100,18 @@ class HostedTools:
         return _with_servers(offering, labels), ran
 
     def _named(self, asked: IncomingRequest, name: str) -> NamedServer:
-        """A server of the operator's as the client names it, or by its own name."""
+        """Return an operator's server with the label that the client uses, or with its own name."""
         address = self._addresses[name]
         return next((one for one in asked.servers if one.means(name, address)), NamedServer(name, "", ()))
 
     def _granted(self, key: Key | None) -> Sequence[str]:
-        """The servers, or some of their tools, that the owner of a key gets."""
+        """Return the servers, or some of their tools, that the owner of a key gets."""
         own = key.mcp if key else None
         return self._offered if own is None else own
 
     async def join(self, asked: IncomingRequest) -> tuple[IncomingRequest, dict[str, Running]]:
-        """The request with the tools that it asked a provider for, as far as the operator has such, and what runs
-        them."""
+        """Return the request with the operator's tools in place of the hosted ones that it asks for, and the sources of
+        these tools."""
         running: dict[str, Running] = {}
         tools = [*(asked.request.tools or ())]
         left = set(asked.ignored)
@@ -129,7 +134,7 @@ class HostedTools:
         ), running
 
     async def _tool(self, name: str) -> Tool[..., Any] | None:
-        """The tool for a type; None where there is none, or its server cannot be had, which the log tells."""
+        """Return the tool for a type; None if there is none, or if its server is unavailable, which is logged."""
         if name not in self._types:
             return None
         found = await self._types[name].tools(name)
@@ -141,8 +146,9 @@ class HostedTools:
 
 
 def _with_servers(asked: IncomingRequest, labels: Mapping[str, str]) -> IncomingRequest:
-    """The request whose client is told the servers that it has named and the calls of their tools, `labels` being those of
-    the servers by the names of the tools. A server of which nothing is offered stays among what says nothing."""
+    """Return the request with the servers that its client named, so that calls of their tools can be reported; `labels`
+    are the servers' labels by the names of the tools. A server that offers no tool stays in the list of ignored fields.
+    """
     by_label = {label: list[Tool[..., Any]]() for label in labels.values()}
     for tool in asked.request.tools or ():
         if tool.name in labels:
@@ -157,7 +163,7 @@ def _with_servers(asked: IncomingRequest, labels: Mapping[str, str]) -> Incoming
 
 
 def _choice(asked: IncomingRequest, running: Mapping[str, Running]) -> str:
-    """The choice, which may be of one of these. Raises Refused where one is demanded that nobody runs."""
+    """Return the tool choice, which may name one of these tools. Raises Refused if it demands a tool that nobody runs."""
     kind = asked.demanded
     if not kind:
         return asked.request.choice
@@ -177,13 +183,15 @@ async def answered(
     turns: int = 6,
     audit_as: str | None = None,
 ) -> AsyncGenerator[Event | Done[Reply]]:
-    """The events of a reply in which the calls of these tools are run, and not left to the client; those that are `told` are
-    events too, each with its result. A reply that calls tools of the client's too ends there, and its calls of these are
-    left out, with a note. A result keeps `longest` characters; after so many `turns` the reply must do with what they gave.
-    Where no policy decides, the audit names the owner of a key: `audit_as`."""
+    """Yield the events of a reply in which the calls of the tools in `running` are run here.
+
+    The calls in `told` are events too, each with its result. If a reply also calls tools of the client, it ends there,
+    and its calls of tools in `running` are left out with a note. A result is cut to `longest` characters. After `turns`
+    rounds the model must answer with what it has. Without a policy, the audit names the owner of a key: `audit_as`.
+    """
     so_far = _Turns(request, running, told, longest, turns, audit_as)
     while not so_far.over:
-        listening = _Listening(running)
+        listening = _RoundFilter(running)
         async with aclosing(ask(so_far.request)) as events:
             async for event in events:
                 for passed in listening.take(event):
@@ -194,7 +202,7 @@ async def answered(
 
 
 class _Turns:
-    """A reply that is made in several turns: the `request` for the next one, and whether it is `over`."""
+    """A reply in several rounds: the `request` for the next one, and whether it is `over`."""
 
     def __init__(
         self,
@@ -213,7 +221,7 @@ class _Turns:
         self._steps: list[Step] = []
 
     async def add(self, reply: Reply) -> AsyncGenerator[Event | Done[Reply]]:
-        """Runs the calls of one reply, or ends with it; what the client is told of that."""
+        """Run the calls of one round, or end with it. Yields the events for the client."""
         self._spent = add_usage(self._spent, reply.usage)
         calls = [call for call in reply.calls if call.name in self._running]
         others = tuple(call for call in reply.calls if call.name not in self._running)
@@ -235,7 +243,7 @@ class _Turns:
     async def _run(self, reply: Reply, calls: list[ToolCall]) -> AsyncGenerator[Event | Done[Reply]]:
         ran: list[tuple[ToolCall, ToolResult]] = []
         for call in calls:
-            if call.name in self._told:  # before it is run, which may take long
+            if call.name in self._told:  # announced before the call runs, which may take long
                 for event in (CallStart(call.name, call.id), ArgumentsDelta(call.json), CallEnd()):
                     yield event
             ran.append((call, await self._result(call)))
@@ -253,15 +261,16 @@ class _Turns:
         return await one.source.run(call, one.name, self._longest)
 
     def _go_on(self, messages: list[Message]) -> None:
-        """The next request: a call that was required has been made, and some time there are enough."""
+        """Set the next request. A required call was made, so calls are now optional; after the last round they are
+        forbidden."""
         tools = self.request.tools or ()
         if len(self._steps) == self._most:
             tools = tuple(tool for tool in tools if tool.name not in self._running)
         self.request = replace(self.request, messages=[*self.request.messages, *messages], tools=tools, choice="auto")
 
 
-class _Listening:
-    """Listens to one reply: calls of these tools are held back, and so is its end."""
+class _RoundFilter:
+    """Filters the events of one round: calls of the tools in `running` are held back, and so is its end."""
 
     def __init__(self, running: Mapping[str, Running]) -> None:
         self._running = running
@@ -269,7 +278,7 @@ class _Listening:
         self.reply = Reply()
 
     def take(self, event: Event | Done[Reply]) -> list[Event]:
-        """What goes on of an event."""
+        """Return the events to pass on."""
         match event:
             case Done(reply):
                 self.reply = reply

@@ -1,4 +1,4 @@
-"""Several replies to one request, made side by side."""
+"""Merges several replies to one request, which are made concurrently."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import TypeVar
 T = TypeVar("T")
 
 WAITING = 16
-"""Items that wait to be taken: whoever is ahead waits for a reader who is slow."""
+"""The most items that are buffered: a fast stream waits for a slow reader."""
 
 
 async def side_by_side(streams: Sequence[AsyncGenerator[T, None]]) -> AsyncGenerator[tuple[int, T], None]:
-    """The items of all streams as they come, each with the number of its stream.
+    """Yield the items of all streams as they arrive, each with the index of its stream.
 
-    The first error of a stream ends all of them and is raised here. However this ends, every stream is closed.
+    The first error of a stream ends all of them and is raised here. All streams are closed at the end.
     """
     if len(streams) == 1:
         async with aclosing(streams[0]) as only:
@@ -30,7 +30,7 @@ async def side_by_side(streams: Sequence[AsyncGenerator[T, None]]) -> AsyncGener
             async with aclosing(stream):
                 async for item in stream:
                     await queue.put((number, item))
-        except Exception as error:  # noqa: BLE001 - raised again where the items are taken
+        except Exception as error:  # noqa: BLE001 - raised again by the consumer
             await queue.put(error)
         else:
             await queue.put(None)

@@ -38,12 +38,12 @@ NO_ALIASES: Mapping[str, str] = {}
 WAYS: Mapping[str, tuple[Way | None, bool | None]] = {
     "auto": (None, None), "native": ("native", None), "chat": ("prompted", False), "raw": ("prompted", True),
 }  # fmt: skip
-"""What each mode of the settings asks for, as `models.strategy` has it: the way, and whether prompts are exact."""
+"""For each mode of the settings, the arguments of `models.strategy`: the way, and whether prompts are exact."""
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A model, and how it is served."""
+    """A model, and the settings with which it is served."""
 
     settings: ModelSettings
     model: Model
@@ -51,7 +51,8 @@ class Served:
     def answer(
         self, request: Request, *, whole: bool = False, eager: Collection[str] = ()
     ) -> AsyncGenerator[Event | Done[Reply]]:
-        """The events of a reply; see `generation.answer`. The pieces of calls of `eager` tools are passed on as they come."""
+        """Yield the events of a reply; see `generation.answer`. Calls of `eager` tools are streamed as they are
+        written."""
         wanted = self.settings.arguments
         live = eager if wanted == "auto" else wanted == "live"
         request, times, notes = self._as_read(request)
@@ -61,8 +62,8 @@ class Served:
         return with_notes(notes, events) if notes else events
 
     def _as_read(self, request: Request) -> tuple[Request, int, list[Note]]:
-        """The request with the conversation as the model reads it; how often the model, where it is free to call what
-        it likes, has made its last calls; and what is to be noted."""
+        """Return the request with the conversation as the model reads it; how often in a row the model has made its
+        last calls, if it is free to choose its calls; and notes."""
         rule, messages, notes = self.settings, request.messages, list[Note]()
         wanted = request.choice if request.tools else "none"
         turns = counted_turns(messages)
@@ -79,12 +80,12 @@ class Served:
         return LONGEST if self._paged().size.tokens < LONGEST else LIMIT
 
     async def narrowed(self, request: Request) -> Request:
-        """The request with the tools that the model would be shown first."""
+        """Return the request with the tools that the model sees first."""
         request, *_ = self._as_read(request)
         return await narrowed(self._asked(request), request)
 
     def _asked(self, request: Request) -> Model:
-        """The model, shown of many tools those that fit, and of large results a part."""
+        """Return the model with a selection of many tools, and with parts of large results."""
         told, paged = self.settings, self._paged()
         model = paged if paged.needed(request) else self.model
         few = 0 if request.deferred else told.shown or FEW
@@ -96,20 +97,22 @@ class Served:
         )  # fmt: skip
 
     def _paged(self) -> PagedResults:
-        """The model with the operator's rules for results."""
+        """Return the model with the operator's rules for results."""
         rule = self.settings
         clear = (rule.clear_results, rule.keep_results) if rule.clear_results else None
         return PagedResults(self.model, tokens=rule.result_tokens, context=rule.context, characters=None, clear=clear)
 
 
 def _chooses(settings: ModelSettings) -> bool:
-    """Whether it was said how tools are chosen; else that is done where it can be."""
+    """Whether the settings say how tools are selected. Otherwise they are selected if that is possible."""
     return any((settings.shown, settings.shown_tokens, settings.pinned))
 
 
 def build(settings: ModelSettings, limits: Limits = USUAL, record: str | None = None) -> Served:
-    """The model that settings describe, recorded in the folder `record`; nothing is asked or loaded yet. Raises UsageError,
-    and MissingExtra where they say how tools are chosen and nothing is installed that chooses."""
+    """Return the model that the settings describe, recorded in the folder `record`. Nothing is requested or loaded yet.
+
+    Raises UsageError, and MissingExtra if the settings select tools and the library for it is not installed.
+    """
     if _chooses(settings):
         ToolIndex()
     care = Care(limits.attempts, limits.failures, limits.rest)
@@ -121,7 +124,7 @@ def build(settings: ModelSettings, limits: Limits = USUAL, record: str | None = 
 
 
 def _upstream(name: str, settings: ModelSettings) -> Model:
-    """One of a model's upstreams, asked in the mode of the settings. The pool around it is what retries."""
+    """Return one of a model's upstreams in the mode of the settings. The pool around it retries."""
     if not over_http(name):
         if settings.mode == "native":
             raise UsageError(f"the model {settings.name}: {name} has no tools of its own, so its mode cannot be native")
@@ -137,22 +140,22 @@ def _upstream(name: str, settings: ModelSettings) -> Model:
 
 
 def recordings(path: str) -> dict[str, Path]:
-    """The recordings in a folder, or the file itself, by the names of their models. Raises UsageError where none is."""
+    """Return the recordings in a folder, or a single file, by the names of their models. Raises UsageError for none."""
     files = sorted(Path(path).glob(f"*{RECORDING}")) if Path(path).is_dir() else [Path(path)]
     if not files:
-        raise UsageError(f"{path} holds no recording: expected files NAME{RECORDING} of `toolspeak serve --record`")
+        raise UsageError(f"{path} contains no recording: expected files NAME{RECORDING} of `toolspeak serve --record`")
     return {unquote(file.name.removesuffix(RECORDING)): file for file in files}
 
 
 def check_able(asked: IncomingRequest, served: Served) -> None:
-    """Raises Refused where the model cannot do what is asked, whatever is done for it."""
+    """Raises Refused if the model cannot do what the request asks for at all."""
     if asked.request.prompt is not None and "prompt" not in served.model.capabilities:
-        raise cannot("prompt", f"{asked.model!r} takes messages, no raw prompt: ask it at /v1/chat/completions")
+        raise cannot("prompt", f"{asked.model!r} accepts messages, but no raw prompt: use /v1/chat/completions")
 
 
 class Models:
-    """Finds a model by name, by an alias (a name or a pattern), else the default one. Raises UsageError for an alias of
-    no model."""
+    """Finds a model by name, then by alias (a name or pattern), else the default. Raises UsageError for an unknown
+    model."""
 
     def __init__(
         self,
@@ -173,7 +176,7 @@ class Models:
                 )
 
     def stop(self) -> None:
-        """Ends what the models do in the background. Their connections are shared with other models, and stay."""
+        """End the models' background work. Connections are shared with other models, and stay open."""
         for one in self.served.values():
             models = [up.model for up in one.model.upstreams] if isinstance(one.model, Pool) else [one.model]
             for model in models:
@@ -181,23 +184,23 @@ class Models:
                     adaptive.stop()
 
     def broken(self) -> list[str]:
-        """The names of all models where none has an upstream that is up; nothing as long as any of them can answer."""
+        """Return the names of all models if none has a working upstream; nothing if any of them works."""
         up = (not isinstance(one.model, Pool) or one.model.available for one in self.served.values())
         return [] if any(up) else list(self.served)
 
     def breakers(self) -> list[tuple[str, str, bool]]:
-        """Of each upstream of each model (both by their names), whether it is left alone now."""
+        """Return whether each upstream's circuit breaker is open: (model, upstream, open)."""
         pools = ((name, one.model) for name, one in self.served.items() if isinstance(one.model, Pool))
         return [(name, up.name, up.state == "open") for name, pool in pools for up in pool.upstreams]
 
     def names(self, visible: Callable[[str], bool]) -> list[str]:
-        """The names that may be seen, in the order of the settings; aliases that are no patterns behind them."""
+        """Return the visible names in the order of the settings, then the aliases that are not patterns."""
         plain = {alias: name for alias, name in self.aliases.items() if not set("*?[") & set(alias)}
         named = {**{name: name for name in self.served}, **plain}
         return [name for name, found in named.items() if visible(found)]
 
     def only(self, visible: Callable[[str], bool]) -> str:
-        """The name of the one model that may be seen. Raises Refused, which lists them, where there are others."""
+        """Return the name of the only visible model. Raises Refused, listing them, if there are several."""
         names = self.names(visible)
         if len(names) != 1:
             there = f"there are {listed(names)}" if names else "there is none for this key"
@@ -205,8 +208,8 @@ class Models:
         return names[0]
 
     def find(self, name: str, visible: Callable[[str], bool] = lambda _: True) -> Served:
-        """Raises Refused (404), which names the near ones; one that may not be seen is not there. Ollama's clients put
-        `:latest` behind a name without a tag."""
+        """Return the model of that name. Raises Refused (404), with similar names; a model that the key may not see
+        counts as missing. Ollama's clients add `:latest` to a name without a tag."""
         for known in (
             name,
             name.removesuffix(":latest"),
@@ -217,5 +220,5 @@ class Models:
         names = self.names(visible)
         said = f"there is no model {name[:100]!r} here.{did_you_mean(near(name[:100], names))}"
         if names:
-            said += f" Set the client's model to one that is served: {listed(names)}; or serve it by that name: --alias, --default."
+            said += f" Set the client's model to one that is served: {listed(names)}; or serve one under that name: --alias, --default."
         raise Refused(said, status=404, code="model_not_found", param="model")

@@ -1,4 +1,4 @@
-"""JSON Schemas of the gateway's responses, for the published OpenAPI document."""
+"""JSON Schemas of the gateway's responses, for the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ WORDS: Schema = {"type": ["string", "null"]}
 
 
 def obj(required: dict[str, Any], **optional: Any) -> Schema:
-    """The schema of an object that holds all of `required` and may hold `optional`, and more."""
+    """Return the schema of an object with all `required` fields; `optional` ones and others are allowed."""
     return {"type": "object", "required": list(required), "properties": {**required, **optional}}
 
 
 def many(item: Schema) -> Schema:
-    """The schema of a list."""
+    """Return the schema of a list."""
     return {"type": "array", "items": item}
 
 
 def ref(name: str) -> Schema:
-    """A shape by its name."""
+    """Return a reference to a schema by its name."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
@@ -239,4 +239,4 @@ SHAPES: dict[str, Schema] = {
     "Health": obj({"status": {"enum": ["alive", "ready", "not ready"]}}),
     "Document": obj({"openapi": {"type": "string"}, "info": {"type": "object"}, "paths": {"type": "object"}}),
 }
-"""Every shape, by the name that the document gives it."""
+"""Every schema, by its name in the document."""

@@ -1,4 +1,4 @@
-"""The table of routes, used by the application, the keys and the published document."""
+"""The table of routes, used by the application, by authentication and by the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from .app import Gateway
 
 Handle = Callable[["Gateway", RequestContext, str], Awaitable[None]]
-"""Answers a request. The text is what the path holds where the route has a hole, "" without one."""
+"""Answers a request. The text is the value of the route's path parameter, "" without one."""
 
 
 class Writer(Protocol):
-    """What makes a stream of events: see `api.openai_chat.ReplyWriter`."""
+    """Writes a stream of events: see `api.openai_chat.ReplyWriter`."""
 
     @property
     def keep_alive(self) -> bytes: ...
@@ -39,7 +39,7 @@ class Writer(Protocol):
 
 
 class Codec(Protocol):
-    """An API as the gateway needs it; each of these modules in `api/` is one."""
+    """An API as the gateway uses it. The modules of `api/` implement it."""
 
     @property
     def BODY(self) -> Schema: ...  # noqa: N802 - a module's constant
@@ -55,10 +55,10 @@ class Codec(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A path, and what answers it. HEAD is answered wherever GET is.
+    """A path and its handler. HEAD is answered wherever GET is.
 
-    A path may have a hole (`/v1/models/{model}`), which takes what there is, slashes too. Errors are told in the shape
-    of `codec`. An `open` route needs no key.
+    A path may have a parameter (`/v1/models/{model}`), which matches anything, slashes included. Errors are written by
+    `codec`. An `open` route needs no key.
     """
 
     method: str
@@ -69,7 +69,7 @@ class Route:
 
 
 def generates(codec: Codec) -> Handle:
-    """The handler of an API that a model answers."""
+    """Return the handler of an API in which a model generates the response."""
 
     async def handle(gateway: Gateway, exchange: RequestContext, _: str) -> None:
         await gateway.generate(exchange, codec)
@@ -127,11 +127,11 @@ _HOLES = [
     (path[: path.index("{")], path[path.index("}") + 1 :], routes) for path, routes in _BY_PATH.items() if "{" in path
 ]
 _HOLES.sort(key=lambda hole: len(hole[1]), reverse=True)
-"""What stands before a hole and after it, and the routes; those with something after it first."""
+"""The text before and after a path parameter, with the routes; those with text after it first."""
 
 
 def find(path: str) -> tuple[dict[str, Route], str]:
-    """The routes of a path, each by its method, and what stands in its hole; none where there is no such path."""
+    """Return the routes of a path by method, and the value of its parameter; no routes for an unknown path."""
     if "{" not in path and (found := _BY_PATH.get(path)):
         return found, ""
     for start, end, routes in _HOLES:
@@ -141,7 +141,7 @@ def find(path: str) -> tuple[dict[str, Route], str]:
 
 
 def known_path(path: str) -> str:
-    """The path of ours that a path is, "unknown" where it is none."""
+    """Return the route's path for a request path, "unknown" if there is none."""
     routes, _ = find(path)
     return next(iter(routes.values())).path if routes else UNKNOWN
 
@@ -153,8 +153,8 @@ def is_open(path: str) -> bool:
 
 
 def codec_for(exchange: RequestContext) -> Codec:
-    """The API in whose shape an error is told: that of the path, or of what it begins with, or of the client, if one
-    names the version of Anthropic's; else OpenAI's."""
+    """Return the API in whose format an error is written: that of the path or of its prefix, else Anthropic's if the
+    client sends the version of that API, else OpenAI's."""
     path: str = exchange.scope["path"]
     if path.startswith("/api/"):
         return OLLAMA
@@ -165,11 +165,13 @@ def codec_for(exchange: RequestContext) -> Codec:
 
 
 async def answer_route(gateway: Gateway, exchange: RequestContext) -> None:
-    """Answers a request by its path and method. Raises Refused (404, 405)."""
+    """Call the handler for a request's path and method. Raises Refused (404, 405)."""
     path, method = exchange.scope["path"], exchange.scope["method"]
     routes, rest = find(path)
     if not routes:
-        known = [known.partition("/{")[0] for known in _BY_PATH if known != "/"]  # a hole is no name to suggest
+        known = [
+            known.partition("/{")[0] for known in _BY_PATH if known != "/"
+        ]  # a path with a parameter is no suggestion
         said = f"there is no {path[:200]} here.{did_you_mean(near(path[:200], dict.fromkeys(known)))}"
         raise Refused(said, status=404, code="not_found")
     route = routes.get("GET" if method == "HEAD" else method)

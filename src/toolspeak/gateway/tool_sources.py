@@ -19,13 +19,13 @@ from .config.settings import McpServer
 log = logging.getLogger(__name__)
 
 REST = 10.0
-"""Seconds for which a server that could not be had is not asked again."""
+"""Seconds for which an unavailable server is not tried again."""
 PREFIX = "mcp:"
 NO_SERVERS: Mapping[str, McpServer] = {}
 
 
 class Source:
-    """The tools of a server, which is connected when it is first needed; `places` is how many calls it gets at once."""
+    """The tools of a server, which is connected on first use; `places` is how many calls it gets at once."""
 
     def __init__(self, box: McpTools, prefix: str = "", places: int = 16) -> None:
         self.box, self.prefix = box, prefix
@@ -33,31 +33,31 @@ class Source:
         self._until = -math.inf
 
     async def tools(self, name: str) -> list[Tool[..., Any]]:
-        """The tools; none where they cannot be had, which the log tells by this name, and for a while after that."""
+        """Return the tools. None if they are unavailable, which is logged under this name, and for a while after that."""
         now = asyncio.get_running_loop().time()
         if now < self._until:
             return []
         try:
             found = list(await self.box.aopen())
         except ToolspeakError as error:
-            log.warning("the tools of %s cannot be had: %s", name, error)
+            log.warning("the tools of %s are unavailable: %s", name, error)
             self._until = asyncio.get_running_loop().time() + REST
             return []
         return found
 
     def fitting(self, pattern: str, tools: Iterable[Tool[..., Any]]) -> Iterator[Tool[..., Any]]:
-        """Those of its tools whose own names fit a pattern."""
+        """Yield the tools whose own names match a pattern."""
         return (tool for tool in tools if fnmatchcase(tool.name.removeprefix(self.prefix), pattern))
 
     async def run(self, call: ToolCall, name: str, longest: int) -> ToolResult:
-        """The result of a call of the tool with this name; one that failed has its error as the text."""
+        """Run a call of the tool with this name and return its result; a failure is a result with the error as text."""
         async with self._places:
             [result] = await self.box.arun([replace(call, name=name)], limit=longest)
         return replace(result, id=call.id, name=call.name)
 
 
 def box(source: str, servers: Mapping[str, McpServer] = NO_SERVERS) -> McpTools:
-    """The tools of a source, which may be one of the servers; nothing is connected yet. Raises UsageError for what is none."""
+    """Return the tools of a source, not connected yet; it may be one of the servers. Raises UsageError."""
     server, only = with_names(source.removeprefix(PREFIX))
     if (len(only), source.startswith(PREFIX)) not in ((0, True), (1, True)):
         raise UsageError(f"expected a tool of an MCP server, such as mcp:http://host/mcp#NAME, got {source[:100]!r}")
@@ -67,7 +67,7 @@ def box(source: str, servers: Mapping[str, McpServer] = NO_SERVERS) -> McpTools:
 
 
 def connector(server: McpServer) -> McpTools:
-    """The tools of a server in the configuration; nothing is connected yet. Raises UsageError for what is none."""
+    """Return the tools of a configured server, not connected yet. Raises UsageError."""
     return mcp(
         server.server, prefix=server.prefix, only=server.only, without=server.without,
         env=server.env, cwd=server.cwd, headers=server.headers, timeout=server.timeout,
@@ -76,6 +76,6 @@ def connector(server: McpServer) -> McpTools:
 
 
 def parted(grant: str) -> tuple[str, str]:
-    """`NAME#PATTERN` in its parts: a server, and which of its tools are meant."""
+    """Split `NAME#PATTERN` into a server and the pattern of its tools."""
     name, _, pattern = grant.partition("#")
     return name, pattern or "*"

@@ -55,8 +55,8 @@ State = Literal["closed", "open", "half-open"]
 
 
 class Upstream:
-    """One of a pool's models, and how it fares: requests `in_flight`, `failures` in a row, the `last` of these, and what
-    metrics count.
+    """One of a pool's models, and how it fares: requests `in_flight`, `failures` in a row, the `last` of these, and
+    what metrics count.
 
     `model` may be replaced while requests are under way: those that run keep theirs.
     """
@@ -199,7 +199,7 @@ class Pool:
         async def work(model: Model) -> Vectors:
             embeds = embedder(model)
             if embeds is None:
-                raise cannot("model", f"{self.name!r} gives no embeddings: ask a model behind a server that does")
+                raise cannot("model", f"{self.name!r} has no embeddings: use a model whose server has them")
             return await embeds.embed(texts, dimensions=dimensions)
 
         return await self._one(work)

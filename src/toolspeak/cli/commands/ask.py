@@ -1,4 +1,4 @@
-"""`toolspeak ask`: one question, the tools for it, the answer."""
+"""`toolspeak ask`: answer one question, with tools."""
 
 from __future__ import annotations
 
@@ -49,12 +49,14 @@ def ask(ctx: click.Context, words: tuple[str, ...], files: tuple[str, ...], **gi
     toolspeak ask "Tidy up" --tools files.py --policy p.toml --json > run.json
     git diff | toolspeak ask "Write a commit message for this:" -
 
-    With --policy, what the policy wants asked is asked on the terminal; where there is none, the run ends, and
-    `toolspeak resume` goes on from its --json. `-` is standard input. The answer goes to standard output. Calls, results, errors and the output of tools go to
-    standard error.
+    `-` stands for standard input. The answer goes to standard output; calls, results, errors and the output of
+    tools go to standard error.
+
+    With --policy, calls that need approval are asked about on the terminal. Without a terminal the run ends, and
+    `toolspeak resume` continues it from the output of --json.
     """
     if given["explain"] and given["dry_run"]:
-        raise click.UsageError("--explain sends nothing and --dry-run runs nothing: give one of them")
+        raise click.UsageError("--explain and --dry-run exclude each other: use one of them")
     from ..images import with_images
     from ..terminal import answers
 

@@ -1,4 +1,4 @@
-"""`toolspeak batch`: put every row of a table to a model, with nothing lost and nothing written twice."""
+"""`toolspeak batch`: send every row of a table to a model. No row is lost, and no row is written twice."""
 
 from __future__ import annotations
 
@@ -85,17 +85,17 @@ if TYPE_CHECKING:
     show_default=True,
     help="Rows in one file of the output.",
 )
-@click.option("--ray", "on_ray", is_flag=True, help="Have the rows asked about by a Ray cluster.")
+@click.option("--ray", "on_ray", is_flag=True, help="Distribute the rows over a Ray cluster.")
 @click.option(
     "--address",
     metavar="HOST:PORT",
-    help="With --ray: the cluster.  [default: $RAY_ADDRESS, else one on this machine]",
+    help="With --ray: the address of the cluster.  [default: $RAY_ADDRESS, else a new one on this machine]",
 )
 @click.option(
     "--workers",
     type=click.IntRange(1),
     metavar="N",
-    help="With --ray: the number of workers.  [default: one a machine]",
+    help="With --ray: the number of workers.  [default: one per machine]",
 )
 @click.option("--price", metavar="IN,OUT", help="The price of a million input and output tokens.")
 @sampling_options
@@ -126,10 +126,11 @@ def batch(
     toolspeak batch tickets.csv out --prompt "{body}" --schema ticket.py:Ticket
     toolspeak batch tickets.jsonl out --retry-errors
 
-    INPUT is a file of JSON lines (.jsonl), CSV (.csv, .tsv) or Parquet (.parquet), or of lines in OpenAI's Batch format, which
-    bring their own tools. OUT gets a file for every 10,000 rows. Nothing is lost and
-    nothing is written twice: after Ctrl-C, a crash or a kill the same command goes on. A row that fails is a row with an
-    error. Exit code 1 says that there are rows with errors.
+    INPUT is a file of JSON lines (.jsonl), CSV (.csv, .tsv) or Parquet (.parquet), or JSON lines in OpenAI's Batch
+    format, which bring their own tools. OUT is a folder that gets one file for every 10,000 rows.
+
+    No row is lost or written twice: after Ctrl-C, a crash or a kill, run the same command to continue. A row that
+    fails becomes a record with an error. The exit code is 1 if any record has an error.
     """
     from ...batch.job import batch as run_batch
     from ..files import kind_of, toolbox
@@ -142,11 +143,11 @@ def batch(
     }
     settings |= read_policy_option(options["policy_file"])
     if not on_ray and (address or workers):
-        raise click.UsageError("--address and --workers are for --ray")
+        raise click.UsageError("--address and --workers need --ray")
     with answers() as to:
         kind = kind_of(schema) if schema else None
         tools = toolbox(files) if files else ()
-        model_by_name(model, dialect)  # fetched before anything is timed
+        model_by_name(model, dialect)  # download it now, before a time limit runs
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         with View() as view:
             summary = (_on_cluster(address, workers) if on_ray else run_batch)(
@@ -171,7 +172,7 @@ def _on_cluster(address: str | None, workers: int | None) -> Callable[..., Summa
 
 
 def _end(summary: Summary) -> None:
-    """Ends with the code that says what became of the rows."""
+    """Exit with the code for the outcome of the rows."""
     if summary.interrupted:
         click.echo("interrupted: run the same command to continue", err=True)
         raise KeyboardInterrupt

@@ -29,8 +29,8 @@ def call(ctx: click.Context, target: str, arguments: str, dialect: Dialect | Non
     echo '{"city": "Xiamen"}' | toolspeak call weather.py:forecast -
     toolspeak call weather.py:forecast - --dialect tool-json < reply.txt
 
-    ARGUMENTS is a JSON object; `-` reads it from standard input. If the arguments do not fit, every problem is
-    listed and nothing is run.
+    ARGUMENTS is a JSON object; `-` reads it from standard input. If the arguments do not match the function's
+    parameters, every problem is listed and nothing is run.
     """
     from ...drive import run_sync
     from ...tool_results import jsonable, result_text
@@ -58,7 +58,7 @@ def call(ctx: click.Context, target: str, arguments: str, dialect: Dialect | Non
 
 
 def _read(text: str, dialect: Dialect, box: Toolbox) -> dict[str, Any]:
-    """The arguments of the one call in what a model wrote. UsageError where there is none, or more than one."""
+    """Return the arguments of the one call in a model's output. Raises UsageError for no call or several."""
     from ...text import parse
 
     (tool,) = box
@@ -78,10 +78,10 @@ def _parsed(text: str) -> dict[str, Any]:
         value = json.loads(text, object_pairs_hook=_unique)
     except json.JSONDecodeError as error:
         raise UsageError(
-            f"the arguments are no JSON: {error.msg} at line {error.lineno}, column {error.colno}. "
+            f"the arguments are not JSON: {error.msg} at line {error.lineno}, column {error.colno}. "
             """Expected an object such as '{"city": "Xiamen"}'"""
         ) from error
-    except ValueError as error:  # a number of thousands of digits
+    except ValueError as error:  # Python refuses to convert a number of thousands of digits
         raise UsageError(f"the arguments cannot be read: {error}") from error
     except RecursionError as error:
         raise UsageError("the arguments are nested too deeply") from error
@@ -91,7 +91,7 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose names are told once each: of two values for one name, neither can be chosen."""
+    """Return the object. Raises UsageError if a name occurs twice, because either value could be meant."""
     made = dict(pairs)
     if len(made) < len(pairs):
         twice = next(name for name in made if sum(name == other for other, _ in pairs) > 1)

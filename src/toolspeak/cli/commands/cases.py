@@ -1,4 +1,4 @@
-"""`toolspeak cases`: cases for `toolspeak eval` out of a recording, and tests out of cases."""
+"""`toolspeak cases`: turn a recording into cases for `toolspeak eval`, or cases into a test."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from ..options import Command, complete_file, complete_model
     "--test",
     metavar="TEST.py",
     type=click.Path(path_type=Path),
-    help="Write a test for pytest, with its cases and what the model answered.",
+    help="Write a pytest file with the cases and the recorded answers of the model.",
 )
 @click.option(
     "-m",
     "--model",
     metavar="NAME",
     shell_complete=complete_model,
-    help="The model that the test asks when it is recorded anew.  [default: the one that answered]",
+    help="The model that the test uses when it is recorded again.  [default: the one that answered]",
 )
 def cases(file: Path, names: tuple[str, ...], failed: Path | None, test: Path | None, model: str | None) -> None:
     """Turn a recording into cases for `toolspeak eval`, or cases into a test.
@@ -42,8 +42,8 @@ def cases(file: Path, names: tuple[str, ...], failed: Path | None, test: Path | 
     toolspeak cases recorded/small.jsonl --only small-3 --test test_weather.py
     toolspeak cases cases.jsonl --failed evaluation --test tests/test_failures.py
 
-    FILE is a recording of `toolspeak serve --record` or toolspeak.record, or a file of cases. A case expects the calls
-    that were recorded: correct what is wrong. The test passes or fails at once, by what the model answered then.
+    FILE is a recording made by `toolspeak serve --record` or toolspeak.record, or a file of cases. Each case expects the
+    calls that were recorded: correct those that are wrong. The test replays the recorded answers, so it needs no model.
     """
     from ...evals.recording_cases import case_line, cases_of, chosen, write_test
     from ..terminal import answers

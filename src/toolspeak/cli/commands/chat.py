@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 HELP = """\
 /help         this list
 /tools        the tools that the model may call
-/model NAME   another model from here on; without a name, which one answers and how it is asked
+/model NAME   switch to another model; without NAME, show the current one and how it is prompted
 /image FILE   show the model an image with the next question
 /retry        ask the last question again
 /explain      the exact request of the last question
@@ -52,7 +52,7 @@ PLAIN = ("/help", "/tools", "/reset", "/retry", "/explain")
 ARGUMENT = ("/model", "/save", "/image")
 """Commands by themselves, and those that take something behind them; each is a method of Conversation."""
 BANNER_TOOLS = 8
-"""Names of tools in the banner."""
+"""The most names of tools that the banner lists."""
 
 
 @click.command(cls=Command)
@@ -105,7 +105,7 @@ def chat(files: tuple[str, ...], go_on: bool, **given: Any) -> None:
 
 
 class Conversation:
-    """A conversation at its present state."""
+    """The state of a conversation: its messages, model and tools."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class Conversation:
         self.note = Progress().note
 
     def lines(self) -> Iterator[str]:
-        """What is typed, or piped, a line at a time; empty ones are left out."""
+        """Yield the lines that are typed or piped, without empty ones."""
         while True:
             try:
                 line = self._line()
@@ -158,7 +158,7 @@ class Conversation:
 
     @property
     def about(self) -> str:
-        """Who answers, how it is asked, and with which tools."""
+        """Return a description of the model, of how it is asked for calls, and of the tools."""
         from ...models.fallback import calling
 
         strategy: Any = getattr(calling(self.model), "strategy", None)
@@ -169,7 +169,7 @@ class Conversation:
         return f"{self.model.name}{how}\n{listed}"
 
     def turn(self, line: str) -> bool:
-        """Answers a line, or does what its command says. False when it was the last one."""
+        """Answer a question or run a command. Return False after the command that ends the conversation."""
         word, _, rest = line.partition(" ")
         if line in ("/exit", "/quit"):
             return False
@@ -183,7 +183,7 @@ class Conversation:
         return True
 
     def _guarded(self, work: Callable[[], None]) -> None:
-        """Does one thing. On a terminal its failure ends the turn, not the conversation."""
+        """Run `work`. On a terminal an error ends the turn; piped, it ends the program."""
         try:
             work()
         except KeyboardInterrupt:
@@ -222,7 +222,7 @@ class Conversation:
         try:
             self._ask(question)
         except (ToolspeakError, KeyboardInterrupt):
-            self.messages = before  # the answer that there was is kept until there is another
+            self.messages = before  # the old answer stays in the file until the new one is complete
             raise
 
     def _image(self, name: str) -> None:
@@ -232,14 +232,14 @@ class Conversation:
         self.note("with the next question: " + ", ".join(self.images))
 
     def attach(self, name: str) -> None:
-        """The next question comes with this image. Raises UsageError for a file that is none."""
+        """Add an image to the next question. Raises UsageError for a file that is not an image."""
         from ..images import with_images
 
         with_images("", [name])
         self.images.append(name)
 
     def _with_images(self, line: str) -> Content:
-        """A question with the images that wait for one."""
+        """Return the question with the images that were attached to it."""
         from ..images import with_images
 
         content, self.images = with_images(line, self.images), []
@@ -256,7 +256,7 @@ class Conversation:
 
         path = Path(name).expanduser()
         if not name or path.exists():
-            why = f"{name} is there already" if name else "no name was given"
+            why = f"{name} exists already" if name else "no name was given"
             raise UsageError(f"/save: expected the name of a new file; {why}")
         try:
             history.write(path, self.messages, self.model.name, self.files)
@@ -265,10 +265,10 @@ class Conversation:
         self.note(f"saved {len(self.messages)} messages in {path}")
 
     def _last_question(self) -> int:
-        """Where the last question stands among the messages. Raises UsageError where nothing was asked yet."""
+        """Return the index of the last question in the messages. Raises UsageError if there is none."""
         places = [i for i, message in enumerate(self.messages) if message.get("role") == "user"]
         if not places:
-            raise UsageError("nothing was asked yet")
+            raise UsageError("no question was asked yet")
         return places[-1]
 
     # -------------------------------------------------------------- asking

@@ -23,4 +23,4 @@ def completion(ctx: click.Context, shell: str) -> None:
     if kind is None:
         raise click.UsageError(f"nothing is known of the shell {shell}")
     made = kind(ctx.find_root().command, {}, "toolspeak", "_TOOLSPEAK_COMPLETE")
-    click.echo(made.source_template % made.source_vars())  # source() would first start a bash to ask its version
+    click.echo(made.source_template % made.source_vars())  # source() would start a bash to find out its version

@@ -40,7 +40,7 @@ def detect(file: str | None, model: str | None, as_json: bool, source: bool) -> 
 
     if file is None and not model:
         if typed():
-            raise click.UsageError("nothing to detect. Expected the FILE of a chat template, or --model NAME")
+            raise click.UsageError("no input: expected the FILE of a chat template, or --model NAME")
         file = "-"
     with answers() as out:
         told = template_of(file, "" if is_gguf(file) else texts_of(file)[0]) if file else Template()
@@ -55,7 +55,7 @@ def detect(file: str | None, model: str | None, as_json: bool, source: bool) -> 
 
 
 def _detect(told: Template, model: str | None) -> Dialect:
-    """The dialect; a declaration or a template that cannot be used is told on standard error, and the rest decides."""
+    """Return the dialect. Warns on standard error about a declaration or template that cannot be used."""
     from ...wire.detect import detect as find, unrendered
     from ..terminal import Progress
 

@@ -1,4 +1,4 @@
-"""`toolspeak dialects`: the ways to write calls that are known."""
+"""`toolspeak dialects`: list the known dialects, each with an example call."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ def dialects(names: tuple[str, ...], as_json: bool) -> None:
     toolspeak dialects json
     toolspeak dialects --json | jq -r '.[].name'
 
-    With names, only those; a word that is no dialect's name finds those that have it in their name or in a model's. A table that is longer than
-    the terminal is shown page by page ($PAGER). `models` are parts of the names of models that use the dialect. In the table, ⏎ is the end of a line.
+    Names select dialects. Any other word selects the dialects that have it in their own name or in a model's name.
+    The column `models` lists parts of the names of models that use the dialect. In the table, ⏎ marks the end of a
+    line. A table that is longer than the terminal is shown in $PAGER.
     """
     from ...dialects import get, names as known
     from ..terminal import answers
@@ -50,7 +51,7 @@ def dialects(names: tuple[str, ...], as_json: bool) -> None:
 
 
 def _selected(words: Sequence[str]) -> list[Dialect]:
-    """The dialects of these names, and those that words which are no names find. Raises UnknownDialect where none is."""
+    """Return the dialects with these names, and those that other words match. Raises UnknownDialect for no match."""
     from ...dialects import get, names as known
 
     every = known()
@@ -62,12 +63,12 @@ def _selected(words: Sequence[str]) -> list[Dialect]:
 
 
 def _has(d: Dialect, word: str) -> bool:
-    """Whether a word is part of a dialect's name or of the names of its models."""
+    """Whether the word is part of the dialect's name or of the name of one of its models."""
     return any(word in name.lower() for name in (d.name, *d.models))
 
 
 def show(text: str) -> None:
-    """Shows a text on the terminal, page by page if it is longer than that."""
+    """Print a text to the terminal, in the pager if it is longer than the terminal."""
     if text.count("\n") > shutil.get_terminal_size().lines:
         click.echo_via_pager(text)
     else:
@@ -75,7 +76,7 @@ def show(text: str) -> None:
 
 
 def written(d: Dialect) -> str:
-    """A call of a tool `weather` as the dialect writes it."""
+    """Return a call of a tool `weather` as the dialect writes it."""
     from ...types import ToolCall
     from ...wire.prompt.calls import write_calls
 
@@ -83,18 +84,18 @@ def written(d: Dialect) -> str:
 
 
 def row(d: Dialect) -> tuple[str, str, str]:
-    """The dialect's row in the table, here and in the documentation: name, models, a call on one line."""
+    """Return the dialect's row of the table, here and in the docs: name, models, a call on one line."""
     return d.name, ", ".join(_models(d)), written(d).strip().replace("\n", "⏎")
 
 
 def _models(d: Dialect) -> list[str]:
-    """The models' names for people: without their separators, nor those that only say more than another."""
+    """Return the model names for people: no separators, and no name that only extends another one."""
     names = list(dict.fromkeys(name.replace(":", "-").strip("/-") for name in d.models if name[-1] != "?"))
     return [name for name in names if not any(name != other and name.startswith(other) for other in names)]
 
 
 def _table(out: Out, rows: Sequence[tuple[str, str, str]]) -> str:
-    """The table as it looks on the terminal."""
+    """Print the table for a terminal."""
     from rich.table import Table
     from rich.text import Text
 

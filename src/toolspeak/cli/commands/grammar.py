@@ -44,7 +44,7 @@ def grammar(dialect: Dialect, files: tuple[str, ...], choice: str, form: Form, s
 
     tools = tools_of_files(files)
     if tools is None:
-        raise UsageError("a grammar is made for certain tools: give --tools FILE")
+        raise UsageError("a grammar needs tools: expected --tools FILE")
     with answers() as out:
         made = core.grammar(dialect, tools, choice, form, parallel=not single)
         out.line(made if isinstance(made, str) else json.dumps(made, indent=2, ensure_ascii=False))

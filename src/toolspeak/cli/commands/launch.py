@@ -1,4 +1,4 @@
-"""`toolspeak launch`: a coding agent on any model, with a gateway of its own for as long as it runs."""
+"""`toolspeak launch`: start a coding agent on any model, with a gateway that runs as long as the agent."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ def launch(
     found = AGENTS[agent]
     program = shutil.which(found.program)
     if program is None:
-        raise MissingExtra(f"{found.program} is not installed, or not on the PATH. Install it: {found.install}")
+        raise MissingExtra(f"{found.program} is not installed or not on the PATH. Install it: {found.install}")
     code = _launch(agent, [program, *arguments], settings, name)
     raise click.exceptions.Exit(code)
 
 
 def _served(model: str | None, dialect: Dialect | None, config: str | None) -> tuple[Settings, str, str]:
-    """The gateway's settings, the name of the model that answers, and the command that serves the same. Raises
-    UsageError."""
+    """Return the gateway's settings, the name of the model that answers, and the `toolspeak serve` command that does
+    the same. Raises UsageError."""
     from ...models.resolve import DEFAULT, VARIABLE
 
     options = [one for one in serve.params if isinstance(one, click.Option)]
@@ -100,13 +100,13 @@ def _served(model: str | None, dialect: Dialect | None, config: str | None) -> t
 
 
 def _configured(settings: Settings, model: str | None, dialect: Dialect | None) -> str:
-    """The name of the model that answers where the configuration has it, else "". Raises UsageError for a dialect beside
-    it."""
+    """Return the name of the model that answers if the configuration has it, else "". Raises UsageError if --dialect is
+    given for it."""
     name = model or settings.default or next(iter(settings.models))
     if name not in settings.models:
         return ""
     if dialect:
-        raise UsageError("--dialect is for the model of --model: in a configuration give a model its own `dialect`")
+        raise UsageError("--dialect applies to the model of --model: in a configuration, set `dialect` of the model")
     return name
 
 
@@ -118,8 +118,10 @@ def _dialect_label(dialect: Dialect) -> str:
 
 
 def _name(spec: str) -> str:
-    """A short name for a model: what stands last in its specification, without what an agent may stumble on."""
-    if spec.startswith(("http:", "https:")) and "#" not in spec:  # the one model that its server has
+    """Return a short name for a model: the last part of its specification, without characters that agents reject."""
+    if (
+        spec.startswith(("http:", "https:")) and "#" not in spec
+    ):  # an address alone stands for the only model of its server
         return "model"
     last = re.split("[#/]", re.sub(r"^\w+:", "", spec))[-1]
     name = re.sub(r"[^\w.-]+", "-", last, flags=re.ASCII).strip("-.")[:64]
@@ -127,7 +129,7 @@ def _name(spec: str) -> str:
 
 
 def _script(agent: str, place: Place, arguments: tuple[str, ...], serving: str) -> Iterator[str]:
-    """The setting as lines for a shell."""
+    """Yield the setting as lines of a shell script."""
     setting = AGENTS[agent].setting(place)
     yield f"# the gateway, in another terminal: {serving}"
     if setting.removed:
@@ -145,14 +147,16 @@ def _script(agent: str, place: Place, arguments: tuple[str, ...], serving: str) 
 
 
 def _launch(agent: str, command: list[str], settings: Settings, name: str) -> int:
-    """Runs the agent beside a gateway, tells what was asked of it, and gives the agent's exit code."""
+    """Run the agent beside a gateway, print a summary of its requests, and return the agent's exit code."""
     from ...gateway.access.keys import digest
     from ...gateway.config.settings import Key
     from ...gateway.serve.server import listen, serve_while
     from ...gateway.telemetry.tally import Tally
     from ...models.context import context_of
 
-    key = secrets.token_urlsafe(24)  # others on this machine are not to spend what the model costs
+    key = secrets.token_urlsafe(
+        24
+    )  # a key, because other users of this machine could otherwise spend the model's money
     settings = replace(settings, keys=(Key("agent", digest(key)),))
     listening = listen(settings)
     tally = Tally()
@@ -177,7 +181,7 @@ def _launch(agent: str, command: list[str], settings: Settings, name: str) -> in
 
 
 def _problems(model: Any) -> Iterator[str]:
-    """A warning for each server of the model that did not answer."""
+    """Yield a warning for each of the model's servers that did not answer."""
     from ...models.fallback import Adaptive
     from ...models.wrapper import within
 
@@ -188,8 +192,8 @@ def _problems(model: Any) -> Iterator[str]:
 
 
 async def _run(command: list[str], setting: Setting) -> int:
-    """Runs the agent with this process's own input, output and terminal; gives its exit code, 128 and more for a
-    signal."""
+    """Run the agent with this process's input, output and terminal. Return its exit code, or 128 plus the number of the
+    signal that ended it."""
     inherited = {name: value for name, value in os.environ.items() if name not in setting.removed}
     process = await asyncio.create_subprocess_exec(*command, env={**inherited, **setting.variables})
     loop = asyncio.get_running_loop()
@@ -206,8 +210,10 @@ def _pass_on(process: asyncio.subprocess.Process, number: int) -> None:
 
 @contextmanager
 def _interrupts_are_the_agents() -> Generator[None]:
-    """Ctrl-C reaches every process of the terminal: it is the agent that decides what it means. A handler that does
-    nothing, and not SIG_IGN, which the agent would inherit."""
+    """Leave Ctrl-C to the agent: the terminal sends the signal to both processes.
+
+    The handler does nothing. SIG_IGN would do the same here, but the agent would inherit it.
+    """
 
     def nothing(_: int, __: FrameType | None) -> None: ...
 

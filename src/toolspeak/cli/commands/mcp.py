@@ -1,4 +1,5 @@
-"""`toolspeak mcp`: a file's functions as an MCP server; what MCP servers offer, accepted anew; and logins at them."""
+"""`toolspeak mcp`: serve a file's functions as an MCP server; accept changed definitions of MCP servers; log in at
+them."""
 
 from __future__ import annotations
 
@@ -35,16 +36,18 @@ def mcp(ctx: click.Context, files: tuple[str, ...], where: str | None, name: str
     toolspeak mcp --tools weather.py --http 127.0.0.1:8000
 
     For standard input and output, give the command to the client, which starts it. Calls are checked before they
-    run, and errors of tools are returned to the client. The output of tools goes to standard error. With --policy a call
-    runs if it is allowed, or if it is asked about and the client's user accepts it (the client needs elicitation for that). A
-    client's conversation is not known.
+    run, and errors of tools are returned to the client. The output of tools goes to standard error.
+
+    With --policy a call runs if the policy allows it, or if the policy asks and the client's user accepts it; the client
+    must support elicitation for that. `after_untrusted` has no effect, because the server does not see the client's
+    conversation.
     """
     if ctx.invoked_subcommand:
         if files or where:
             raise click.UsageError(f"--tools and --http serve; {ctx.invoked_subcommand} does not")
         return
     if not files:
-        raise click.UsageError("which tools are to be served? Expected --tools FILE, such as --tools weather.py")
+        raise click.UsageError("no tools: expected --tools FILE, such as --tools weather.py")
     from ...sources.mcp import server as serve
     from ..files import runnable, toolbox
     from ..policy_file import read_policy
@@ -73,8 +76,8 @@ def accept(server: str, tools: tuple[str, ...], pins: str | None) -> None:
     toolspeak mcp accept "npx -y @modelcontextprotocol/server-everything"
     toolspeak mcp accept http://127.0.0.1:8000/mcp search
 
-    A definition that changed since it was accepted is refused. This command prints the changes and accepts them,
-    for the named tools or for all.
+    toolspeak refuses a tool whose definition changed since it was accepted. This command prints the changes and
+    accepts them, for the named tools or for all.
     """
     from ...sources.mcp import accept as accepted
     from ...sources.mcp.config import with_names
@@ -96,7 +99,7 @@ config_option = click.option(
     "--config",
     metavar="FILE",
     shell_complete=complete_file,
-    help="The gateway's configuration, which has [mcp.NAME].",
+    help="The gateway's configuration, with a table [mcp.NAME].",
 )
 
 
@@ -108,9 +111,9 @@ config_option = click.option(
     metavar="PORT",
     type=click.IntRange(0, 65535),
     default=0,
-    help="Where the browser comes back to on this machine.  [default: any free port]",
+    help="The port on this machine that the browser is redirected to.  [default: any free port]",
 )
-@click.option("--no-browser", is_flag=True, help="Open no browser; print the address only.")
+@click.option("--no-browser", is_flag=True, help="Print the address only; do not open a browser.")
 def login(server: str, config: str | None, port: int, no_browser: bool) -> None:
     """Log in at an MCP server with the browser, by OAuth.
 
@@ -119,8 +122,8 @@ def login(server: str, config: str | None, port: int, no_browser: bool) -> None:
     toolspeak mcp login servers.json:notes
     toolspeak mcp login notes --config gateway.toml
 
-    The login is kept in a file that only you can read ($TOOLSPEAK_LOGINS, else the user's own), renewed when it expires,
-    and used wherever toolspeak uses that server.
+    The login is stored in a file that only you can read ($TOOLSPEAK_LOGINS, else a file in your state folder). It is
+    renewed when it expires, and used wherever toolspeak connects to that server.
     """
     from ...sources import background_loop
     from ...sources.mcp.logins import Logins, default_path
@@ -129,7 +132,7 @@ def login(server: str, config: str | None, port: int, no_browser: bool) -> None:
     def tell(url: str) -> None:
         click.echo(f"Log in with a browser on this machine at:\n{url}", err=True)
         if not no_browser:
-            # Some browsers run in the terminal until they are left, and the answer is awaited meanwhile.
+            # Some browsers run in the terminal until the user quits them. The redirect must be served meanwhile.
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 
     address = _address(server, config)
@@ -142,7 +145,7 @@ def login(server: str, config: str | None, port: int, no_browser: bool) -> None:
 @server_argument
 @config_option
 def logout(server: str, config: str | None) -> None:
-    """Forget the login at an MCP server, and have the server end it where it can.
+    """Delete the login at an MCP server, and revoke it at the server if the server supports that.
 
     \b
     toolspeak mcp logout https://mcp.example.com/mcp
@@ -157,12 +160,13 @@ def logout(server: str, config: str | None) -> None:
         out.line(f"logged out at {address.description}")
         if problem:
             click.echo(
-                f"note: the server did not end the login ({problem}); it ends by itself when it expires", err=True
+                f"note: the server did not revoke the login ({problem}); the login stays valid until it expires",
+                err=True,
             )
 
 
 def _oauth() -> ModuleType:
-    """What logs in and out, if the SDK is installed."""
+    """Return the module that logs in and out. Raises MissingExtra if the MCP SDK is not installed."""
     try:
         from ...sources.mcp import login
     except ImportError as error:
@@ -171,7 +175,7 @@ def _oauth() -> ModuleType:
 
 
 def _address(server: str, config: str | None) -> Address:
-    """The address of the server that is named. Raises UsageError for a command line, which asks for no login."""
+    """Return the address of the named server. Raises UsageError for a command line, which needs no login."""
     from ...sources.mcp.config import address, read_servers, with_names
     from ..files import MCP
 
@@ -187,14 +191,14 @@ def _address(server: str, config: str | None) -> Address:
         found = address(with_names(server.removeprefix(MCP))[0])
     if not found.url:
         raise UsageError(
-            f"{found.description} is a command line: a login is for an MCP server at an http(s) address. A server of a "
+            f"{found.description} is a command line: only an MCP server at an http(s) address has a login. A server of a "
             "gateway is named with --config FILE"
         )
     return found
 
 
 def _configured(name: str, config: str) -> Address:
-    """The server in the table [mcp.NAME] of the gateway's configuration."""
+    """Return the server in the table [mcp.NAME] of the gateway's configuration."""
     from ...gateway.config.load import read_config
     from ...gateway.tool_sources import connector
     from ...schema.suggestions import listed

@@ -1,4 +1,4 @@
-"""`toolspeak models`: the embedded model's file, and the names of models that are known."""
+"""`toolspeak models`: manage the embedded model's file, and list the names of models."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Models(WholeSummaries):
-    """Its commands take the switches that all commands take."""
+    """The group of subcommands, which take the switches of all commands."""
 
     command_class = Command
 
@@ -64,7 +64,7 @@ def pull() -> None:
 
 
 @models.command()
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Remove it without asking.")
 def rm(yes: bool) -> None:
     """Remove the embedded model's file and cached prompt states.
 
@@ -79,7 +79,7 @@ def rm(yes: bool) -> None:
         click.echo(f"{path} is not there", err=True)
         return
     if not yes and not typed():
-        raise UsageError(f"nobody is there to be asked whether {path} may go: add --yes")
+        raise UsageError(f"removing {path} needs a confirmation, and there is no terminal to ask on: add --yes")
     if not yes and not click.confirm(f"Remove {path}?", err=True):
         click.echo("kept", err=True)
         return
@@ -105,12 +105,14 @@ def path() -> None:
 
 
 def _rows() -> list[dict[str, Any]]:
-    """What each name is, whether it can be asked without more, and what is missing."""
+    """Return what each name stands for, whether it can be used now, and what is missing."""
     from ...models.embedded.weights import path_of, present
     from ...models.http.providers import PROVIDERS
 
     here = present()
-    size = f"{path_of().stat().st_size / 1e6:.0f} MB" if here else "fetched on first use, or by toolspeak models pull"
+    size = (
+        f"{path_of().stat().st_size / 1e6:.0f} MB" if here else "downloaded on first use, or by `toolspeak models pull`"
+    )
     rows: list[dict[str, Any]] = [
         {"name": "local", "where": str(path_of()), "ready": here, "detail": size},
         {"name": "local:/path/to.gguf", "where": "", "ready": None, "detail": "any GGUF file"},
@@ -123,7 +125,7 @@ def _rows() -> list[dict[str, Any]]:
     rows.append(
         {"name": "http://host:8000/v1#MODEL", "where": "", "ready": None, "detail": "any OpenAI-compatible server"}
     )
-    rows.append({"name": "scripted:TEXT", "where": "", "ready": True, "detail": "replies that are known, for tests"})
+    rows.append({"name": "scripted:TEXT", "where": "", "ready": True, "detail": "replies from a file, for tests"})
     return rows
 
 

@@ -1,4 +1,4 @@
-"""`toolspeak parse`: read text, thought and calls from a model's output, whole or as events."""
+"""`toolspeak parse`: parse model output into text, thought and calls, as a whole or as events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @file_argument
 @read_in_option
 @tools_option
-@click.option("--no-tools", is_flag=True, help="Offer no tools: nothing is a call.")
+@click.option("--no-tools", is_flag=True, help="Offer no tools: nothing is read as a call.")
 @click.option(
     "--prompt", metavar="FILE", help="The prompt that the text continues. It matters if it ends inside a thought."
 )
@@ -52,15 +52,15 @@ def parse(
     toolspeak parse reply.txt --dialect functools --stream 4
 
     Prints one JSON object. With --stream, prints one per piece: the piece and its events. Without --tools, a call
-    may have any name. With --tools, each call is checked: arguments are converted if nothing is lost, and
-    `problems` lists what does not fit. One newline at the very end is ignored, because shells and editors add
-    it.
+    may have any name. With --tools, each call is checked: arguments are converted if no information is lost, and
+    `problems` lists what does not match the schema. One newline at the very end is ignored, because shells and
+    editors add it.
     """
     from ... import text as core
     from ..terminal import answers
 
     if no_tools and files:
-        raise UsageError("--tools offers tools and --no-tools none: give one of them")
+        raise UsageError("--tools and --no-tools exclude each other: use one of them")
     tools = [] if no_tools else tools_of_files(files)
     text, begun = texts_of(file, prompt)
     seed = None if prompt is None else begun
@@ -82,7 +82,7 @@ def parse(
 
 
 def _reply(reply: Reply, tools: list[Tool[..., Any]] | None) -> dict[str, Any]:
-    """The reply as JSON data."""
+    """Return the reply as JSON data."""
     from ...toolbox import Toolbox
 
     box = Toolbox.of(tools) if tools else None
@@ -92,7 +92,7 @@ def _reply(reply: Reply, tools: list[Tool[..., Any]] | None) -> dict[str, Any]:
 
 
 def _call(call: ToolCall, box: Toolbox | None) -> dict[str, Any]:
-    """A call as JSON data, checked where the tools are known."""
+    """Return a call as JSON data, checked if the tools are known."""
     row = {
         "id": call.id,
         "name": call.name,
@@ -108,6 +108,6 @@ def _call(call: ToolCall, box: Toolbox | None) -> dict[str, Any]:
 
 
 def _show(out: Out, piece: str | None, events: list[Event]) -> None:
-    """What a piece brought: one line for each event; an empty list says that the piece is held back."""
+    """Print the events of one piece; an empty list means that the piece is held back."""
     told = [{"event": type(event).__name__} | dataclasses.asdict(event) for event in events]
     out.json({"fed": piece, "events": told})

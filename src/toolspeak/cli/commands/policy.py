@@ -1,4 +1,4 @@
-"""`toolspeak policy`: holds calls against a policy, without a model."""
+"""`toolspeak policy`: check calls against a policy, without a model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def policy() -> None:
 @click.argument("file", metavar="FILE")
 @click.argument("calls", metavar="[CALL]...", nargs=-1)
 @tools_option
-@click.option("--untrusted", is_flag=True, help="As if the conversation held an untrusted result.")
+@click.option("--untrusted", is_flag=True, help="Assume that the conversation contains an untrusted result.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per call.")
 def check(file: str, calls: tuple[str, ...], files: tuple[str, ...], untrusted: bool, as_json: bool) -> None:
     """Say what a policy decides, and by which rule.
@@ -37,8 +37,8 @@ def check(file: str, calls: tuple[str, ...], files: tuple[str, ...], untrusted: 
     toolspeak policy check policy.toml 'remove(path="x")' 'read_file(path="y")'
     toolspeak policy check policy.toml --tools files.py 'remove(path="x")'
 
-    A call is written as a rule is, without patterns, or as JSON. With --tools, what the tools say of themselves counts,
-    and rules that mean none of them are listed on standard error.
+    A call is written like a rule without patterns, or as JSON. With --tools, the tools' own annotations count too, and
+    rules that match none of the tools are listed on standard error.
     """
     from ...tool_results import jsonable
     from ..files import toolbox
@@ -62,7 +62,7 @@ def check(file: str, calls: tuple[str, ...], files: tuple[str, ...], untrusted: 
 
 
 def _call(text: str) -> Any:
-    """A call as JSON, or as it is written like a rule. Raises UsageError, and InvalidCall."""
+    """Parse a call from JSON, or from the notation of rules. Raises UsageError and InvalidCall."""
     import json
 
     if not text.lstrip().startswith("{"):
@@ -70,4 +70,4 @@ def _call(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise click.UsageError(f"{text[:100]!r} is no JSON: {error}") from None
+        raise click.UsageError(f"{text[:100]!r} is not JSON: {error}") from None

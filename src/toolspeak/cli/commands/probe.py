@@ -1,4 +1,4 @@
-"""`toolspeak probe`: test what a server can do."""
+"""`toolspeak probe`: find out what a server can do."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def probe(name: str, as_json: bool) -> None:
     toolspeak probe http://localhost:8000/v1
     toolspeak probe ollama:NAME --json
 
-    Sends some twenty-five small requests. What is found is remembered for a day, for the gateway's mode `auto`.
-    The key is taken from the provider's variable, such as OPENAI_API_KEY, or TOOLSPEAK_API_KEY.
+    Sends about twenty-five small requests. The result is cached for a day and used by the gateway's mode `auto`. The key
+    comes from the provider's variable, such as OPENAI_API_KEY, or from TOOLSPEAK_API_KEY.
     """
     from ...models.strategy import strategy
     from ..model_checks import probed
@@ -48,10 +48,10 @@ def _server(name: str) -> Http:
     from ...models.resolve import bare
     from ..model_checks import whole
 
-    made = bare(whole(name))  # the server itself, whatever it was tuned to
+    made = bare(whole(name))  # the server itself, without a tuned profile
     if not isinstance(made, Http):
         raise UsageError(
-            f"{name} is in this process: expected a server, such as http://localhost:8000/v1 or ollama:NAME"
+            f"{name} runs in this process: expected a server, such as http://localhost:8000/v1 or ollama:NAME"
         )
     return made
 

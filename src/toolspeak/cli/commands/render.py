@@ -1,4 +1,4 @@
-"""`toolspeak render`: the exact prompt that a conversation becomes."""
+"""`toolspeak render`: print the exact prompt for a conversation."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def render(
     said, source = texts_of(file, None if template and is_gguf(template) else template)
     own = template_of(template, source) if template else Template()
     if template and own.source is None:
-        raise UsageError(f"{template} holds no chat template")
+        raise UsageError(f"{template} contains no chat template")
     messages, tools = _request(said)
     with answers() as out:
         told = core.render(
@@ -82,15 +82,15 @@ def render(
 
 
 def _request(text: str) -> tuple[list[Any], list[Any] | None]:
-    """The messages that a file holds, JSON or else the user's question, and the tools of a request."""
+    """Return the messages in a file (JSON, or a user's question), and the tools if it is a whole request."""
     if not text.lstrip().startswith(("[", "{")):
         if not text.strip():
-            raise UsageError("there is nothing to render: expected messages as JSON, or a question")
+            raise UsageError("the input is empty: expected messages as JSON, or a question")
         return [{"role": "user", "content": text.strip()}], None
     try:
         value: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"the messages are no JSON: {error}") from error
+        raise UsageError(f"the messages are not JSON: {error}") from error
     tools: Any = None
     if isinstance(value, dict):
         request = cast("dict[str, Any]", value)
@@ -105,7 +105,7 @@ def _objects(value: Any) -> bool:
 
 
 def _variables(given: Sequence[str]) -> dict[str, Any]:
-    """Each `NAME=VALUE`; a value that is JSON is that, any other is the text that it is."""
+    """Parse each `NAME=VALUE`. A value that is valid JSON is decoded; any other value is a string."""
     found: dict[str, Any] = {}
     for pair in given:
         name, equals, value = pair.partition("=")

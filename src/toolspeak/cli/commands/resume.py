@@ -1,4 +1,4 @@
-"""`toolspeak resume`: answers to the calls of a run that waited for approval, and its end."""
+"""`toolspeak resume`: answer the pending calls of a run, and finish it."""
 
 from __future__ import annotations
 
@@ -33,22 +33,24 @@ if TYPE_CHECKING:
 @prompt_dialect_option
 @policy_option
 @click.option("--approve", multiple=True, metavar="ID", help="Run this call.")
-@click.option("--refuse", multiple=True, metavar="ID[=REASON]", help="Do not run it; the model reads the reason.")
-@click.option("--edit", multiple=True, metavar="ID=JSON", help="Run it with these arguments.")
-@click.option("--answer", multiple=True, metavar="ID=TEXT", help="Do not run it; this is its result.")
+@click.option("--refuse", multiple=True, metavar="ID[=REASON]", help="Do not run this call; the model gets the reason.")
+@click.option("--edit", multiple=True, metavar="ID=JSON", help="Run this call with other arguments.")
+@click.option("--answer", multiple=True, metavar="ID=TEXT", help="Do not run this call; use this text as its result.")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole outcome as one JSON object.")
 @click.pass_context
 def resume(ctx: click.Context, file: str, files: tuple[str, ...], policy_file: str | None, **given: Any) -> None:
-    """Go on with a run that waited for approval.
+    """Continue a run that waits for approval.
 
     \b
     toolspeak ask "Tidy up" --tools files.py --policy p.toml --json > run.json
     toolspeak resume run.json --tools files.py --policy p.toml --approve call_1
     toolspeak resume run.json --tools files.py --refuse call_2="not today"
 
-    FILE is what `ask --json` printed, or the text of `reply.to_json()`; - is standard input. Without an answer, the calls that wait are listed.
-    An approval holds for what was shown, once, and is used up before the call runs. Calls and their results go to standard
-    error. Exit code 1 says that a call failed, that one with --approve or --edit could not run, or that calls still wait.
+    FILE is the output of `ask --json`, or the text of `reply.to_json()`; - is standard input. Without an answer, the
+    pending calls are listed. Calls and their results go to standard error.
+
+    An approval is valid once, for exactly the call that was shown, and is used up before the call runs. The exit code
+    is 1 if a call failed, if a call with --approve or --edit could not run, or if calls are still pending.
     """
     from ...resume import play
     from ..files import runnable, toolbox
@@ -61,7 +63,7 @@ def resume(ctx: click.Context, file: str, files: tuple[str, ...], policy_file: s
         box, policy = runnable(toolbox(files)), read_policy(policy_file) if policy_file else None
         answered = list(_answers(given))
         if len(dict(answered)) < len(answered):
-            raise click.UsageError("a call has two answers: give each one")
+            raise click.UsageError("a call has two answers: give one answer per call")
         if not answered:
             _list(data)
             ctx.exit(1)
@@ -79,7 +81,7 @@ def resume(ctx: click.Context, file: str, files: tuple[str, ...], policy_file: s
 
 
 def _could_not_run(reply: Reply, answers: Mapping[str, Any]) -> bool:
-    """Whether a call that was to run did not: the policy denies it, or its approval was used before."""
+    """Whether a call that was approved did not run: the policy denies it, or its approval was used before."""
     from ...approvals import Edit
     from ...errors import NotApproved
 
@@ -99,7 +101,7 @@ def _read(file: str) -> Mapping[str, Any]:
 
 
 def _list(data: Mapping[str, Any]) -> None:
-    """Writes to standard error which calls wait. UsageError where it holds none."""
+    """Print the pending calls to standard error. Raises UsageError if there are none."""
     from ...resume import read_paused
     from ...types import Reply
     from ..run_view import show_open

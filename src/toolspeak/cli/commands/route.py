@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from ..terminal import Out
 
 MORE = 3
-"""How much of the ranking is printed beyond what is shown to the model."""
+"""How many tools are printed beyond those that the model sees."""
 MISSED = 10
-"""Among how many of the first a tool is missed by `--eval`, where nothing is said."""
+"""The default of -k with `--eval`: a tool that is not among the first so many is a miss."""
 
 
 @click.command(cls=Command)
@@ -29,7 +29,7 @@ MISSED = 10
 @click.option(
     "--embed",
     metavar="minilm|URL",
-    help="Rank by meaning too: minilm in this process, or an embeddings endpoint such as http://host:8000/v1#NAME.",
+    help="Rank by meaning too, with an embedding model: minilm in this process, or an endpoint such as http://host:8000/v1#NAME.",
 )
 @click.option(
     "-k",
@@ -44,7 +44,7 @@ MISSED = 10
     metavar="FILE",
     type=click.Path(path_type=Path),
     shell_complete=complete_file,
-    help='Measure it: JSON lines of {"question": …, "tools": [names it needs]}, or cases of toolspeak eval.',
+    help='Measure the ranking on examples: JSON lines of {"question": …, "tools": [names it needs]}, or cases of toolspeak eval.',
 )
 @click.option(
     "-o",
@@ -62,15 +62,15 @@ def route(words: tuple[str, ...], files: tuple[str, ...], **given: Any) -> None:
     toolspeak route "Will it rain in Xiamen?" --tools mcp.json --embed minilm
     toolspeak route --eval examples.jsonl --tools tools.json --out recall.html
 
-    The model is only asked how many tokens the tools have, if it supports that. `-` is standard input.
+    `-` is standard input. The model gets no question: it only counts the tokens of the tools, if it can.
     """
     if given["examples"] and words:
         raise click.UsageError("a question and --eval: expected one of the two")
     if page := given["out"]:
         if not given["examples"]:
-            raise click.UsageError("--out is the page of --eval FILE: expected both")
+            raise click.UsageError("--out is the page of --eval FILE: use both or neither")
         if page.suffix not in (".html", ".htm") or not page.parent.is_dir():
-            raise click.UsageError(f"--out: expected a file FILE.html in a folder that is there, received {page}")
+            raise click.UsageError(f"--out: expected a file FILE.html in an existing folder, received {page}")
     asked = "" if given["examples"] else question(words)
     from ..files import toolbox
     from ..terminal import answers
@@ -139,7 +139,7 @@ def _measure(out: Out, box: Toolbox, given: dict[str, Any]) -> None:
         for one in measured:
             misses(out, one, k)
     if left:
-        click.echo(f"left out, as they need no tool: {left} line{'s' * (left > 1)}", err=True)
+        click.echo(f"left out, because they need no tool: {left} line{'s' * (left > 1)}", err=True)
     if given["out"]:
         given["out"].write_text(recall_page.page(measured, k, about), "utf-8")
-        click.echo(f"to read: {given['out']}", err=True)
+        click.echo(f"report: {given['out']}", err=True)

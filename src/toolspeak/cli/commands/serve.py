@@ -1,4 +1,4 @@
-"""`toolspeak serve`: the gateway."""
+"""`toolspeak serve`: run the gateway."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEY_VARIABLE = "TOOLSPEAK_GATEWAY_KEY"
 
 
 @click.command(cls=Command)
-@click.option("-m", "--model", "models", metavar="[NAME=]SPEC", multiple=True, help="Serve a model, under a name.")
+@click.option("-m", "--model", "models", metavar="[NAME=]SPEC", multiple=True, help="Serve a model, under this name.")
 @dialect_option("Prompt the models of --model in this dialect.")
 @click.option(
     "-c", "--config", metavar="FILE", shell_complete=complete_file, help="Read the configuration from a file."
@@ -32,7 +32,9 @@ KEY_VARIABLE = "TOOLSPEAK_GATEWAY_KEY"
 @click.option("--host", metavar="ADDRESS", help="Listen at this address.  [default: 127.0.0.1]")
 @click.option("--port", metavar="PORT", type=click.IntRange(0, 65535), help="Listen at this port.  [default: 8080]")
 @click.option(
-    "--api-key", metavar="KEY", help=f"Answer only to this key; better in ${KEY_VARIABLE}, where nobody sees it."
+    "--api-key",
+    metavar="KEY",
+    help=f"Answer only to this key; better set ${KEY_VARIABLE}, which other users cannot see.",
 )
 @click.option(
     "--cors", metavar="ORIGIN", multiple=True, help="Allow requests from web pages of this origin; * for any."
@@ -63,7 +65,7 @@ def serve(check: str | None, new_key: str | None, sample: bool, **flags: Any) ->
     toolspeak serve --model s=ollama:NAME --model big=http://gpu:8000/v1#NAME
     toolspeak serve --sample > gateway.toml; toolspeak serve --config gateway.toml
 
-    By default the small embedded model is served. Options override the configuration file.
+    The default is the small embedded model. Options override the configuration file.
     """
     if sample:
         _print_sample()
@@ -81,14 +83,14 @@ def _serve(flags: dict[str, Any]) -> None:
     settings = read_settings(flags)
     listening = listen(settings)
     if settings.record:
-        click.echo(f"note: requests and replies are recorded in {settings.record}, with all that is said", err=True)
+        click.echo(f"note: requests and replies are recorded in {settings.record}, with their full text", err=True)
     for line in _hello(settings, listening.getsockname()[1]):
         click.echo(line, err=True)
     serving(settings, listening, partial(_read_again, flags) if flags["config"] else None)
 
 
 def read_settings(flags: dict[str, Any]) -> Settings:
-    """What the file says, and the flags before it. Raises UsageError for all that cannot be served."""
+    """Read the file and apply the flags over it. Raises UsageError for settings that cannot be served."""
     from ...gateway.access.host_check import check_openness
     from ...gateway.config.load import check_origins, read_config
     from ...gateway.config.settings import Settings
@@ -97,7 +99,7 @@ def read_settings(flags: dict[str, Any]) -> Settings:
     settings = read_config(flags["config"]) if flags["config"] else Settings({})
     without_model = () if flags["models"] else settings.models
     if flags["dialect"] and without_model:
-        raise UsageError("--dialect is for the models of --model: in a configuration give each model its own `dialect`")
+        raise UsageError("--dialect applies to the models of --model: in a configuration, set `dialect` of each model")
     models = {**settings.models, **models_of(flags["models"], flags["dialect"])}
     if flags["replay"] is not None:
         models |= _replayed(flags["replay"], models)
@@ -119,7 +121,7 @@ def read_settings(flags: dict[str, Any]) -> Settings:
 
 
 def _read_again(flags: dict[str, Any]) -> Settings:
-    """What the file says now. Raises UsageError for one without a model: it may be half written."""
+    """Read the file again. Raises UsageError if it has no model: it may be only half written."""
     from ...gateway.config.load import read_config
 
     if not any((flags["models"], flags["replay"], read_config(flags["config"]).models)):
@@ -128,7 +130,7 @@ def _read_again(flags: dict[str, Any]) -> Settings:
 
 
 def _replayed(path: str, configured: Mapping[str, ModelSettings]) -> dict[str, ModelSettings]:
-    """A model for each recording, served as the configuration says, if it names it."""
+    """Return a model for each recording, with the settings that the configuration has for its name."""
     from ...gateway.config.settings import ModelSettings
     from ...gateway.registry import recordings
 
@@ -140,14 +142,14 @@ def _replayed(path: str, configured: Mapping[str, ModelSettings]) -> dict[str, M
 
 
 def models_of(specs: tuple[str, ...], dialect: Dialect | None) -> dict[str, ModelSettings]:
-    """The settings of models given as `[NAME=]SPEC`. Raises UsageError for what is none, and for two of one name."""
+    """Return the settings of the models `[NAME=]SPEC`. Raises UsageError for a wrong one, and for a name used twice."""
     from ...gateway.config.settings import ModelSettings
     from ...models.resolve import begins_a_name
 
     found: dict[str, ModelSettings] = {}
     for spec in specs:
         name, equals, rest = (part.strip() for part in spec.partition("="))
-        if not equals or begins_a_name(name):  # an address may hold = too, in its query, and a script anywhere
+        if not equals or begins_a_name(name):  # an address may contain = in its query, and a scripted reply anywhere
             name = rest = spec.strip()
         if not (name and rest):
             raise UsageError(f"expected --model NAME=SPEC, such as small=ollama:NAME, got {spec[:100]!r}")
@@ -170,7 +172,7 @@ def _aliases(specs: tuple[str, ...]) -> dict[str, str]:
 
 
 def _with_key(settings: Settings, given: str | None) -> Any:
-    """The keys of the file, and the one of the flag or the environment."""
+    """Return the keys of the file, and the one from the flag or the environment."""
     import os
 
     from ...gateway.access.keys import digest
@@ -178,24 +180,24 @@ def _with_key(settings: Settings, given: str | None) -> Any:
 
     key = given if given is not None else os.environ.get(KEY_VARIABLE, "").strip()
     if given is not None:
-        click.echo(f"note: others on this machine can see --api-key; ${KEY_VARIABLE} keeps it to yourself", err=True)
+        click.echo(f"note: other users of this machine can see --api-key; set ${KEY_VARIABLE} instead", err=True)
     elif not key:
         return settings.keys
     if any(one.name == "default" for one in settings.keys):
         raise UsageError(
-            "[keys.default] is the name of the key that a flag or the environment gives: name it otherwise"
+            "[keys.default] is reserved for the key from --api-key or the environment: choose another name"
         )
     return (*settings.keys, Key("default", digest(key)))
 
 
 def address_of(settings: Settings, port: int) -> str:
-    """The address at which a client on this machine reaches the gateway, without /v1."""
+    """Return the address at which a client on this machine reaches the gateway, without /v1."""
     host = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}.get(settings.host, settings.host)  # noqa: S104
     return f"http://{f'[{host}]' if ':' in host and host[0] != '[' else host}:{port}"
 
 
 def _hello(settings: Settings, port: int) -> list[str]:
-    """What tells a person how to go on: the address, and lines to paste."""
+    """Return the lines that are printed at the start: the address, and commands to paste."""
     address = address_of(settings, port)
     key = "YOUR_KEY" if settings.keys else "none"
     model = next(iter(settings.models))
@@ -213,17 +215,17 @@ def _hello(settings: Settings, port: int) -> list[str]:
 
 
 def _check(path: str) -> None:
-    """Reads a configuration, and tells in short what it means."""
+    """Read a configuration and print a summary of it."""
     from ...gateway.access.host_check import check_openness
     from ...gateway.config.load import read_config, summary
 
     settings = read_config(path)
     check_openness(settings)
-    click.echo("\n".join([f"{path} is good", *summary(settings)]))
+    click.echo("\n".join([f"{path} is valid", *summary(settings)]))
 
 
 def _print_key(name: str) -> None:
-    """The lines for the file on standard output, so that they can be appended; the key itself beside them."""
+    """Print the lines for the file to standard output, so that they can be appended; the key goes to standard error."""
     from ...gateway.access.keys import hashed, new_key
     from ...gateway.config.fields import quoted
 

@@ -1,4 +1,4 @@
-"""`toolspeak tools`: print the tool definitions made from a file's functions."""
+"""`toolspeak tools`: print the tool definitions that a file's functions have."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _table(out: Out, found: list[Tool[..., Any]]) -> None:
 
 
 def _parameter(name: str, schema: Any, parameters: Any) -> str:
-    """`city: string`, `days?: integer = 3`."""
+    """Return a parameter as text, such as `city: string` or `days?: integer = 3`."""
     optional = "" if name in parameters.get("required", ()) else "?"
     given = cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
     default = f" = {json.dumps(given['default'], ensure_ascii=False)}" if "default" in given else ""
@@ -63,7 +63,7 @@ def _parameter(name: str, schema: Any, parameters: Any) -> str:
 
 
 def _kind(schema: Any) -> str:
-    """A JSON Schema in a word or two."""
+    """Return a JSON Schema in a word or two, such as `list of string`."""
     if not isinstance(schema, dict):
         return "anything"
     given = cast("dict[str, Any]", schema)

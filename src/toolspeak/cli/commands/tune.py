@@ -1,4 +1,4 @@
-"""`toolspeak tune`: the form that suits a model, found on one's own tools and kept."""
+"""`toolspeak tune`: find the best way to prompt a model on your own tools, and save it as a profile."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 )
 @click.option("--seconds", type=click.FloatRange(0, min_open=True), metavar="N", help="The time limit of a decision.")
 @click.option("--dry-run", is_flag=True, help="Save no profile.")
-@click.option("--ask", is_flag=True, help="Print the questions, and ask none.")
+@click.option("--ask", is_flag=True, help="Print the questions, and send none.")
 @click.option("--show", is_flag=True, help="Print the profile of the model; without MODEL, of all.")
 @click.option("--forget", is_flag=True, help="Remove the profile of the model.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -76,9 +76,11 @@ def tune(name: str | None, **given: Any) -> None:
     toolspeak tune --show
     toolspeak tune local --forget
 
-    Tries native tools, likelihoods and several dialects: all on a few questions, the better ones on more, and the
-    finalists on held-out questions. Your functions are not run. The profile is a file that can be read; a
-    dialect that you name counts before it. TOOLSPEAK_PROFILES is the folder of profiles, or `off`.
+    Tries native tools, scoring by likelihood and several dialects: all on a few questions, the better ones on more, and
+    the finalists on held-out questions. Your functions are not run.
+
+    The result is saved as a profile, a small text file that toolspeak uses whenever you name no dialect.
+    TOOLSPEAK_PROFILES is the folder of profiles, or `off` to ignore them.
     """
     if sum(given[flag] for flag in ("ask", "show", "forget")) > 1:
         raise click.UsageError("--ask, --show and --forget: expected one of them")
@@ -90,7 +92,7 @@ def tune(name: str | None, **given: Any) -> None:
         elif given["show"]:
             _show(out, name, given["as_json"])
         elif name is None:
-            raise click.UsageError("which model? Expected: toolspeak tune MODEL --tools FILE, such as tune local")
+            raise click.UsageError("no model: expected toolspeak tune MODEL --tools FILE, such as tune local")
         elif given["forget"]:
             _forget(name)
         else:
@@ -108,7 +110,7 @@ def _tune(out: Out, name: str, given: dict[str, Any]) -> None:
         raise UsageError("no tools: expected --tools FILE, a .py file with functions or a .json file with schemas")
     model = bare(name)
     if model.name == "local":
-        model_by_name(name)  # fetched before anything is timed
+        model_by_name(name)  # download it now, before a time limit runs
     longest = given["max_tokens"] or (None if hasattr(model, "address") else tuning.IN_PROCESS)
     told = ProgressReport(given["out"], 0)
     try:
@@ -128,11 +130,11 @@ def _tune(out: Out, name: str, given: dict[str, Any]) -> None:
     told.close()
     page = evals.write_report(outcome.report_folder)
     _print_outcome(out, outcome, given["as_json"])
-    click.echo(f"to read: {page}", err=True)
+    click.echo(f"report: {page}", err=True)
     for one in outcome.without:
         click.echo(f"no questions for {one}", err=True)
     if not given["dry_run"]:
-        click.echo(f"kept: {outcome.save()}", err=True)
+        click.echo(f"saved: {outcome.save()}", err=True)
 
 
 def _print_outcome(out: Out, outcome: Outcome, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""`toolspeak ui`: the page on which to see what a model gets and writes."""
+"""`toolspeak ui`: a page in the browser that shows the prompts and output of a model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LIVE = 200
     "models",
     metavar="[NAME=]SPEC",
     multiple=True,
-    help="Offer a model, under a name.  [default: $TOOLSPEAK_MODEL, else local]",
+    help="Offer a model, under this name.  [default: $TOOLSPEAK_MODEL, else local]",
 )
 @tools_option
 @policy_option
@@ -42,14 +42,15 @@ LIVE = 200
 def ui(
     models: tuple[str, ...], files: tuple[str, ...], policy_file: str | None, reports: str, port: int, opened: bool
 ) -> None:
-    """Show what a model gets and writes, on a page in the browser.
+    """Show the prompts and the output of a model on a page in the browser.
 
     \b
     toolspeak ui
     toolspeak ui --model ollama:NAME --model local --tools weather.py --open
 
-    Prints the address of the page. The server listens on this machine alone, and the address holds its key. Only the
-    tools given here can be run: one by one by hand, or with --policy as it says, asking you on the page where it asks.
+    Prints the address of the page. The server listens only on this machine, and the address contains its key. The page
+    can run only the tools given here: one by one by hand, or with --policy as the policy says. Calls that need
+    approval are asked about on the page.
     """
     from ...gateway.serve.server import check_installed, listen, serve
 
@@ -69,7 +70,7 @@ def ui(
 def _settings(
     models: tuple[str, ...], files: tuple[str, ...], policy_file: str | None, reports: str, port: int
 ) -> tuple[Settings, str]:
-    """A gateway for this page alone, and the key that opens it."""
+    """Return the settings of a gateway for this page alone, and the key that opens it."""
     from ...gateway.access.keys import digest, new_key
     from ...gateway.config.settings import Key, Page, Settings
     from ..files import runnable, toolbox
@@ -85,7 +86,7 @@ def _settings(
 
 
 def default_model() -> str:
-    """The model that is asked where none is named."""
+    """Return the name of the model that is used if none is given."""
     import os
 
     return os.environ.get("TOOLSPEAK_MODEL", "").strip() or "local"

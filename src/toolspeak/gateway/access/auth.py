@@ -1,4 +1,4 @@
-"""Authenticates requests before any route handles them: keys, allowed origins and rates."""
+"""Authenticates requests before a route handles them: host, origin, key and rates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Door:
-    """Lets requests in, as the settings say."""
+    """Decides whether a request is allowed, as the settings say."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -29,7 +29,7 @@ class Door:
         self._counter = SharedCounter(settings.store.path, longest=longest) if settings.store else Counter()
 
     async def let_in(self, exchange: RequestContext, answer: Callable[[], Awaitable[None]]) -> None:
-        """Has a request answered. Raises Refused where it may not come in: before it, nobody looks at what it asks."""
+        """Check a request, then call `answer`. Raises Refused; nothing of the body is read before."""
         scope = exchange.scope
         headers = scope["headers"]
         exchange.headers += self._cors.headers(headers)
@@ -47,26 +47,28 @@ class Door:
                 await self._counted(exchange, key, answer)
 
     async def let_line_in(self, exchange: RequestContext, answer: Callable[[], Awaitable[None]], owner: str) -> None:
-        """Has a line of this owner's batch answered, as a request with its key would be. Raises Refused."""
+        """Check a line of a batch as a request with its owner's key, then call `answer`. Raises Refused."""
         exchange.background = True
         exchange.policy = self._settings.policy
         key = self._keys.named(owner)
         if key is None:
             await answer()
         else:
-            self._open_for(exchange, key)
+            self._apply_key(exchange, key)
             await self._counted(exchange, key, answer)
 
     def check_origin(self, exchange: RequestContext) -> None:
-        """Raises Refused for a web page of an origin that is not among those configured. For what a page can send without
-        asking first; a browser names the page's origin then."""
+        """Raises Refused for a web page whose origin is not allowed.
+
+        For routes whose requests a page can send without a preflight. A browser sends the `Origin` header with them.
+        """
         origin = exchange.header(b"origin")
         if origin and not self._cors.allows(origin):
-            said = f"a page of {origin[:200]} may not send this: its origin is not among those configured (cors)"
+            said = f"the origin {origin[:200]} is not allowed (see `cors` in the gateway's configuration)"
             raise Refused(said, status=403, code="origin_not_allowed")
 
     def knows(self, exchange: RequestContext) -> bool:
-        """Whether who asks at an open route may be told details as well: there are no keys, or a good one came."""
+        """Whether the client of an open route may see details: there are no keys, or it sent a valid one."""
         try:
             self._keys.caller(exchange.scope["headers"])
         except Refused:
@@ -74,7 +76,7 @@ class Door:
         return True
 
     def close(self) -> None:
-        """Lets go of what was opened."""
+        """Close the counter of rates."""
         self._counter.close()
 
     def _caller(self, exchange: RequestContext) -> Key | None:
@@ -87,10 +89,10 @@ class Door:
             exchange.headers.append(CHALLENGE)
             raise
         if key is not None:
-            self._open_for(exchange, key)
+            self._apply_key(exchange, key)
         return key
 
-    def _open_for(self, exchange: RequestContext, key: Key) -> None:
+    def _apply_key(self, exchange: RequestContext, key: Key) -> None:
         exchange.record.key = key.name
         exchange.visible = lambda model: opens(key, model)
         exchange.owner = key.name

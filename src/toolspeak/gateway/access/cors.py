@@ -1,4 +1,4 @@
-"""Cross-origin requests (CORS): web pages of other origins may do nothing unless the operator names their origin."""
+"""Cross-origin requests (CORS): a web page of another origin is refused unless the configuration names its origin."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ PREFLIGHT: Headers = [
 
 
 class Cors:
-    """What web pages of other origins are told: nothing, unless their origin is among those configured."""
+    """The CORS headers for web pages of the configured origins. Other origins get none."""
 
     def __init__(self, origins: Sequence[str]) -> None:
         self._any = "*" in origins
         self._origins = frozenset(origin.encode() for origin in origins)
 
     def allows(self, origin: str) -> bool:
-        """Whether pages of an origin may ask."""
+        """Whether pages of this origin may send requests."""
         return self._any or origin.encode("latin-1") in self._origins
 
     def headers(self, headers: Iterable[tuple[bytes, bytes]]) -> Headers:
-        """What goes with an answer, so that the page may read it."""
+        """Return the headers that let the page read the response."""
         if not self._origins:
             return []
         if self._any:
@@ -40,7 +40,7 @@ class Cors:
         return [*(allowed if origin in self._origins else []), (b"vary", b"Origin")]
 
     def preflight(self, method: str, headers: Iterable[tuple[bytes, bytes]]) -> Headers | None:
-        """The answer to a browser that asks whether a page may ask; it sends no key. None for any other request."""
+        """Return the headers for a preflight request, which carries no key; None for any other request."""
         if method != "OPTIONS" or not self._origins:
             return None
         names = {name for name, _ in headers}

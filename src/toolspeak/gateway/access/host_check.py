@@ -1,7 +1,7 @@
-"""Checks who reaches a gateway that has no keys: this machine alone, and by its own names.
+"""Restricts a gateway without keys to clients on this machine that use a loopback name.
 
-A web page can make a name of its own mean this machine (DNS rebinding), and would then ask the gateway from a person's
-browser. So a gateway on loopback answers only where the `Host` header names loopback.
+A web page can make its own name resolve to this machine (DNS rebinding), and would then send requests from a user's
+browser. So a gateway on loopback answers only if the `Host` header names loopback.
 """
 
 from __future__ import annotations
@@ -18,26 +18,25 @@ PORT = re.compile(r"(\[[^]]*]|[^:]*):[0-9]+")
 
 
 def check_openness(settings: Settings) -> None:
-    """Raises UsageError where anybody on the network could ask, without a key and without `insecure`."""
+    """Raises UsageError if other machines could use the gateway without a key, unless `insecure` is set."""
     if not any((settings.keys, settings.insecure, is_loopback(settings.host))):
         raise UsageError(
-            f"at {settings.host or 'every address'} others could reach this gateway, and there is no key. Set "
-            "$TOOLSPEAK_GATEWAY_KEY or [keys.NAME] in the configuration, listen at 127.0.0.1, or say --insecure"
+            f"at {settings.host or 'every address'} others could reach this gateway without a key. Set "
+            "$TOOLSPEAK_GATEWAY_KEY or [keys.NAME] in the configuration, listen at 127.0.0.1, or use --insecure"
         )
 
 
 def check_host(headers: Iterable[tuple[bytes, bytes]], settings: Settings) -> None:
-    """Raises Refused for a web page that has made its own name mean this machine (DNS rebinding): without keys, a
-    gateway on loopback answers only to loopback's names."""
+    """Raises Refused if the gateway has no keys and listens on loopback, but the `Host` header names another host."""
     if any((settings.keys, settings.insecure)):
         return
     for host in (value.decode("latin-1") for name, value in headers if name == b"host"):
         if not names_loopback(host):
-            said = "this gateway has no key and answers to localhost alone; the Host header names another"
+            said = "this gateway has no key, so it accepts only requests whose Host header names localhost"
             raise Refused(said, status=403, code="host_not_allowed")
 
 
 def names_loopback(host: str) -> bool:
-    """Whether a Host header names this very machine."""
+    """Whether a Host header names this machine."""
     with_port = PORT.fullmatch(host)
     return is_loopback(with_port[1] if with_port else host)

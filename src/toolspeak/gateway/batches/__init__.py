@@ -1,1 +1,1 @@
-"""Batches behind the gateway: files that clients upload, lines that are answered as requests are, and what comes of them."""
+"""Batches: files that clients upload, lines that are answered like requests, and the files with the results."""

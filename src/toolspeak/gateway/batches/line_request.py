@@ -1,4 +1,4 @@
-"""A line of a batch as a request: what the gateway is asked, without a connection, and what it answers."""
+"""A line of a batch as an ASGI request without a connection, and its response."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..context import Message, Scope
 
 @dataclass(slots=True)
 class Answer:
-    """A whole answer."""
+    """A whole response."""
 
     status: int = 0
     headers: dict[bytes, bytes] = field(default_factory=dict[bytes, bytes])
@@ -20,18 +20,18 @@ class Answer:
 
     @property
     def value(self) -> Any:
-        """The JSON of its body."""
+        """The body, parsed as JSON."""
         return json.loads(self.body)
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds after which coming back may help, where it says so."""
+        """Seconds after which a retry may succeed; None if the response does not say."""
         told = self.headers.get(b"retry-after")
         return None if told is None else float(told)
 
 
 class LineRequest:
-    """One request: an ASGI scope, and the two functions that go with it. `answer` is whole when it was answered."""
+    """A request as an ASGI scope with its two functions. `answer` is complete after the request was handled."""
 
     def __init__(self, path: str, body: bytes) -> None:
         length = b"%d" % len(body)
@@ -43,14 +43,14 @@ class LineRequest:
         self._body: bytes | None = body
 
     async def receive(self) -> Message:
-        """The body, then nothing: who asks does not leave."""
+        """Return the body, then wait forever: this client never disconnects."""
         if self._body is None:
             await asyncio.get_running_loop().create_future()
         body, self._body = self._body, None
         return {"type": "http.request", "body": body, "more_body": False}
 
     async def send(self, message: Message) -> None:
-        """Takes what the gateway answers."""
+        """Collect the response."""
         if message["type"] == "http.response.start":
             self.answer.status, self.answer.headers = message["status"], dict(message["headers"])
         else:

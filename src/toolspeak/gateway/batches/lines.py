@@ -1,4 +1,4 @@
-"""The lines of a batch's file: checked all at once before the first is asked, then read again one after another."""
+"""The lines of a batch's file: all are checked before the first is sent, then read again one by one."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ...api.json_stream import Payload
 from ...batch.row import Item, is_unicode
 
 MOST_ERRORS = 100
-"""Errors of a file that are told."""
+"""The most errors of a file that are reported."""
 LONGEST_ID = 512
-"""Characters of a `custom_id`."""
+"""The most characters of a `custom_id`."""
 
 
 @dataclass(slots=True)
 class Checked:
-    """How many lines a file has, and what is wrong with it."""
+    """The number of lines in a file, and its errors."""
 
     lines: int = 0
     errors: list[Payload] = field(default_factory=list[Payload])
@@ -29,45 +29,47 @@ class Checked:
 
 
 def check_lines(path: Path, endpoint: str, rows: int, longest: int) -> Checked:
-    """Looks at every line of a file: at most `rows` lines of at most `longest` bytes, each a request to the endpoint with a
-    `custom_id` of its own. Ends after so many errors as are told."""
+    """Check every line of a file: at most `rows` lines of at most `longest` bytes, each a request to the endpoint with
+    a unique `custom_id`. Stops at the limit of reported errors."""
     checked = Checked()
     seen: dict[str, int] = {}
     for number, raw in _lines(path, longest):
         checked.lines += 1
         if checked.lines > rows:
-            checked.wrong(number, "too_many_requests", f"the file has more than {rows:,} lines: make several batches")
+            checked.wrong(
+                number, "too_many_requests", f"the file has more than {rows:,} lines: split it into several batches"
+            )
             break
         if (line := _read(checked, number, raw, longest)) is not None:
             _check(checked, number, line, endpoint, seen)
         if len(checked.errors) >= MOST_ERRORS:
             break
     if not checked.lines:
-        checked.wrong(None, "empty_file", "the file has no lines: expected a JSON object a line")
+        checked.wrong(None, "empty_file", "the file has no lines: expected one JSON object per line")
     return checked
 
 
 def read_items(path: Path, longest: int) -> Iterator[Item]:
-    """The lines of a file that was checked."""
+    """Yield the lines of a file that was checked."""
     for number, raw in _lines(path, longest):
         yield Item(json.loads(raw), f"line {number}")
 
 
 def _lines(path: Path, longest: int) -> Iterator[tuple[int, bytes]]:
-    """The lines that are not blank, counted from 1. One that is too long comes as far as shows that it is."""
+    """Yield the lines that are not blank, counted from 1. Of one that is too long, only enough to see that it is."""
     with path.open("rb") as file:
         number = 0
         while line := file.readline(longest + 2):
             number += 1
             start = line
             while not line.endswith(b"\n") and (line := file.readline(longest + 2)):
-                pass  # the rest of a line that is too long is not held
+                pass  # skip the rest of a line that is too long
             if start.strip():
                 yield number, start.removeprefix(b"\xef\xbb\xbf") if number == 1 else start
 
 
 def _read(checked: Checked, number: int, raw: bytes, longest: int) -> Payload | None:
-    """The object that a line is; None where it is none, which is noted."""
+    """Return the object in a line. None, with an error noted, for anything else."""
     if len(raw.rstrip(b"\r\n")) > longest:
         checked.wrong(number, "line_too_long", f"this line is longer than {longest:,} bytes")
         return None
@@ -85,14 +87,14 @@ def _read(checked: Checked, number: int, raw: bytes, longest: int) -> Payload | 
 
 def _check(checked: Checked, number: int, line: Payload, endpoint: str, seen: dict[str, int]) -> None:
     if missing := next((name for name in ("custom_id", "method", "url", "body") if name not in line), None):
-        checked.wrong(number, "missing_required_parameter", f"{missing}: this line has none", missing)
+        checked.wrong(number, "missing_required_parameter", f"{missing}: missing in this line", missing)
         return
     key: Any = line["custom_id"]
     if not isinstance(key, str) or not 0 < len(key) <= LONGEST_ID or not is_unicode(key):
         said = f"custom_id: expected a text of 1 to {LONGEST_ID} characters, got {key!r:.80}"
         checked.wrong(number, "invalid_value", said, "custom_id")
     elif (first := seen.setdefault(key, number)) != number:
-        said = f"custom_id: {key[:80]!r} is that of line {first} too; each line needs one of its own"
+        said = f"custom_id: {key[:80]!r} is also the one of line {first}; each line needs its own"
         checked.wrong(number, "duplicate_custom_id", said, "custom_id")
     if line["method"] != "POST":
         checked.wrong(number, "invalid_value", f"method: expected POST, got {line['method']!r:.80}", "method")

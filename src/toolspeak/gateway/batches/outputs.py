@@ -19,9 +19,10 @@ from .lines import read_items
 
 @dataclass(slots=True)
 class Written:
-    """The files that were written, `output` and `error`, each with its id and its size; neither where it would be empty.
+    """The files that were written, `output` and `error`, each with its id and size. A file that would be empty is
+    missing.
 
-    `tokens` are those of all answers, in and out.
+    `tokens` are the input and output tokens of all responses.
     """
 
     files: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
@@ -31,8 +32,8 @@ class Written:
 
 
 def write_outputs(store: BatchStore, lines: Path, expired: Path | None, longest: int) -> Written:
-    """Writes the files of a batch whose answers are in the folder `lines`. Of one that has `expired`, whose file that is,
-    every line that was not answered is an error."""
+    """Write the files of a batch whose responses are in the folder `lines`. If the batch `expired`, which names its
+    input file, each line without a response becomes an error."""
     written = Written()
     output, error = _File(store), _File(store)
     done: set[str] = set()
@@ -63,7 +64,7 @@ def _records(lines: Path) -> Iterator[dict[str, Any]]:
 
 
 class _File:
-    """A file of a store, which is made at its first line and whole at its end."""
+    """A file in the store, created with its first line and published when it is complete."""
 
     def __init__(self, store: BatchStore) -> None:
         self.key = f"file-{secrets.token_hex(12)}"

@@ -1,4 +1,5 @@
-"""A file that a client uploads as multipart/form-data: written to the disk as it comes, bounded in size and in time."""
+"""Reads a file that a client uploads as multipart/form-data. It is written to disk as it arrives, within limits of size
+and time."""
 
 from __future__ import annotations
 
@@ -17,18 +18,18 @@ if TYPE_CHECKING:
     from ..context import Receive
 
 PARTS = 16
-"""Parts of a form."""
+"""The most parts of a form."""
 LONGEST_FIELD = 1024
-"""Bytes of a part that is no file."""
+"""The most bytes of a part that is not a file."""
 PIECE = 1 << 20
-"""Bytes that are held before they are written."""
+"""Bytes that are buffered before they are written."""
 FRAME = 65_536
-"""Bytes of a form beside its file."""
+"""The most bytes of a form without its file."""
 
 
 @dataclass(slots=True)
 class Upload:
-    """A form: its file, which is on the disk, and its other fields."""
+    """A form: its file, which is on disk, and its other fields."""
 
     name: str = ""
     size: int = 0
@@ -37,8 +38,11 @@ class Upload:
 
 
 async def read_upload(receive: Receive, content_type: str, path: Path, most: int, limits: Limits) -> Upload:
-    """Reads a form whose part `file` is written to `path`. Raises Refused where it is no form, larger than `most` bytes, or
-    too slow: no data for `reading` seconds, or longer than `deadline` in all. Gone when the client left."""
+    """Read a form and write its part `file` to `path`.
+
+    Raises Refused if it is not a valid form, has more than `most` bytes, or is too slow: no data for `reading` seconds,
+    or more than `deadline` in all. Raises Gone if the client left.
+    """
     file = await asyncio.to_thread(_create, path)
     try:
         form = _Form(content_type, most)
@@ -46,7 +50,7 @@ async def read_upload(receive: Receive, content_type: str, path: Path, most: int
             async with asyncio.timeout(limits.deadline):
                 await _read(receive, form, file, limits.reading)
         except TimeoutError:
-            said = f"the file did not go on arriving: {limits.reading:g} s passed without data, or {limits.deadline:g} s in all"
+            said = f"the upload timed out: {limits.reading:g} s passed without data, or {limits.deadline:g} s in all"
             raise Refused(said, status=408, code="request_timeout") from None
         return form.end()
     finally:
@@ -54,7 +58,7 @@ async def read_upload(receive: Receive, content_type: str, path: Path, most: int
 
 
 def _create(path: Path) -> BinaryIO:
-    return os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb")  # for nobody else's eyes
+    return os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb")  # readable by this user only
 
 
 async def _read(receive: Receive, form: _Form, file: BinaryIO, reading: float) -> None:
@@ -71,7 +75,7 @@ async def _read(receive: Receive, form: _Form, file: BinaryIO, reading: float) -
 
 
 class _Form:
-    """A form as it arrives. What belongs to its file is held until `take`."""
+    """A form while it arrives. The data of its file is buffered until `take`."""
 
     def __init__(self, content_type: str, most: int) -> None:
         try:
@@ -116,7 +120,7 @@ class _Form:
             raise _malformed(str(error)) from None
 
     def take(self) -> list[bytes]:
-        """What has come of the file and was not taken yet."""
+        """Return the data of the file that arrived since the last call."""
         pieces, self._pieces, self.held = self._pieces, [], 0
         return pieces
 
@@ -124,10 +128,10 @@ class _Form:
         if not self._over:
             raise _malformed("it ends before its last boundary")
         if not self.upload.found:
-            raise Refused("file: the form has no such part", code="missing_required_parameter", param="file")
+            raise Refused("file: the form has no part with this name", code="missing_required_parameter", param="file")
         return self.upload
 
-    # ------------------------------------------------------------------ what the parser calls
+    # ------------------------------------------------------------------ callbacks of the parser
 
     def _begin(self) -> None:
         self._parts += 1
@@ -153,7 +157,7 @@ class _Form:
         self._name = _text(options, b"name")
         if self._name == "file":
             if self.upload.found:
-                raise Refused("file: the form has two such parts", code="invalid_multipart", param="file")
+                raise Refused("file: the form has two parts with this name", code="invalid_multipart", param="file")
             self.upload.found = True
             self.upload.name = _text(options, b"filename").replace("\\", "/").rpartition("/")[2][:255] or "file"
 
@@ -184,7 +188,7 @@ def _text(options: Mapping[bytes, bytes], name: bytes) -> str:
 
 
 def _malformed(why: str) -> Refused:
-    return Refused(f"the body is not multipart/form-data as it is expected: {why[:200]}", code="invalid_multipart")
+    return Refused(f"the body is not valid multipart/form-data: {why[:200]}", code="invalid_multipart")
 
 
 def _too_large(most: int) -> Refused:

@@ -1,9 +1,12 @@
-"""Works on the batches of clients, in a thread with an event loop of its own.
+"""Processes the batches of clients, in a thread with its own event loop.
 
-Journals and shards are written there, so that the loop that answers requests never waits for a disk. Each batch is a run of `batch.runner` over the lines of its file. A line is asked on the loop of the gateway, as a request of
-the batch's owner in the background. Whoever holds the lock of a batch works on it; what a process that died has left is
-taken up by the next one that looks, and goes on where it was. A run that ends with an error, since the model's server is away
-or the disk is full, is begun again after a pause, until the batch expires.
+Journals and shards are written in that thread, so the loop that answers requests never waits for the disk. Each batch
+is a run of `batch.runner` over the lines of its file. A line is sent on the gateway's loop, as a background request of
+the batch's owner.
+
+Several processes may share the folder. The one that holds the lock of a batch processes it; a batch whose process died
+is resumed by the next process that looks. A run that ends with an error, such as an unreachable server or a full disk,
+is restarted after a pause, until the batch expires.
 """
 
 from __future__ import annotations
@@ -40,20 +43,20 @@ from .outputs import write_outputs
 log = logging.getLogger(__name__)
 
 TICK = 1.0
-"""Seconds between two looks at what there is to do: another process may have taken a batch in, or cancelled one."""
+"""Seconds between two checks for work: another process may have accepted or cancelled a batch."""
 PAUSE = 10.0
-"""Seconds after which a run that ended with an error is begun again."""
+"""Seconds after which a run that ended with an error is restarted."""
 CHUNK = 64
-"""Lines that are read at once."""
+"""Lines that are read in one step."""
 AGAIN = frozenset({"upstream_down", "store_unavailable", "unavailable"})
-"""Words for an error after which a line is asked again, as it is after 429."""
+"""Codes of errors after which a line is retried, as after status 429."""
 Ask = Callable[[str, str, bytes], Coroutine[Any, Any, Answer]]
-"""The answer to a request: its owner, its path, its body."""
+"""Answers a request, given its owner, path and body."""
 
 
 @dataclass(slots=True)
 class _Run:
-    """A batch that this process works on, or has failed to and leaves alone `until` then."""
+    """A batch that this process works on, or one that failed and is left alone until the time `until`."""
 
     owner: str
     runner: Runner | None = None
@@ -63,15 +66,15 @@ class _Run:
     counts: dict[str, int] = field(default_factory=dict[str, int])
 
     def stop(self) -> None:
-        """Ends the run in order."""
+        """End the run in an orderly way."""
         self.stopped = True
         if self.runner is not None:
             self.runner.stop()
 
 
 class BatchWorker:
-    """Works on the batches of a store. `ask` answers on the loop that calls `start`; `longest` is the most bytes of a
-    line."""
+    """Processes the batches of a store. `ask` answers lines on the loop that calls `start`; `longest` is the most bytes
+    of a line."""
 
     def __init__(self, store: BatchStore, ask: Ask, longest: int) -> None:
         self.store = store
@@ -86,22 +89,22 @@ class BatchWorker:
     # ------------------------------------------------------------------ from the gateway's loop
 
     def start(self) -> None:
-        """Begins to work. The loop that is running answers the lines."""
+        """Start working. The running loop answers the lines."""
         self._main = asyncio.get_running_loop()
         self._woken = asyncio.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._live()), name="toolspeak-batch-worker")
         self._thread.start()
 
     def wake(self) -> None:
-        """Has it look at once at what there is to do."""
+        """Check for work now."""
         self._call(self._woken.set)
 
     def drain(self) -> None:
-        """Begins no further line; those under way go on."""
+        """Start no further lines; those in progress continue."""
         self._call(self._drain)
 
     def close(self) -> None:
-        """Ends what is still under way, which is asked again the next time; waits for the end."""
+        """Cancel the lines in progress, which are sent again after the next start, and wait for the thread's end."""
         self._call(self._end)
         if self._thread is not None:
             self._thread.join()
@@ -109,7 +112,7 @@ class BatchWorker:
 
     def _call(self, work: Callable[[], object]) -> None:
         if self._loop is not None:
-            with suppress(RuntimeError):  # it has ended
+            with suppress(RuntimeError):  # the loop has ended
                 self._loop.call_soon_threadsafe(work)
 
     # ------------------------------------------------------------------ in the thread
@@ -140,7 +143,7 @@ class BatchWorker:
             task.cancel()
 
     async def _look(self) -> None:
-        """Stops what is cancelled, and begins what waits, those first whose owner has the fewest under way."""
+        """Stop cancelled batches, and start waiting ones, first those of owners with the fewest in progress."""
         try:
             unfinished = await self.store.run(self.store.unfinished)
         except Refused:
@@ -158,7 +161,7 @@ class BatchWorker:
             self._begin(batch)
 
     def _forget_old(self) -> None:
-        """Forgets the failures that were long enough ago."""
+        """Forget failures whose pause is over."""
         now = asyncio.get_running_loop().time()
         self._runs = {key: run for key, run in self._runs.items() if run.until is None or now < run.until}
 
@@ -172,10 +175,10 @@ class BatchWorker:
         self._tasks.discard(task)
         self._woken.set()
         if not task.cancelled() and (error := task.exception()):
-            log.error("a batch failed, and is begun again in %g s", PAUSE, exc_info=error)
+            log.error("a batch failed and is restarted in %g s", PAUSE, exc_info=error)
 
     async def _work(self, batch: Described) -> None:
-        """Works on a batch, unless another process does."""
+        """Process a batch, unless another process does."""
         run = self._runs[batch.id]
         folder = self.store.folder(batch.id)
         pause: float | None = PAUSE
@@ -196,14 +199,14 @@ class BatchWorker:
                     shutil.rmtree(folder, ignore_errors=True)
             pause = None
         except (ModelError, UsageError, Refused, OSError, sqlite3.Error) as error:
-            log.warning("%s goes on in %g s: %s", batch.id, PAUSE, error)
+            log.warning("%s failed and continues in %g s: %s", batch.id, PAUSE, error)
         finally:
             run.until = None if pause is None else asyncio.get_running_loop().time() + pause
             if pause is None:
                 del self._runs[batch.id]
 
     async def _finished(self, batch: Described, run: _Run) -> bool:
-        """Takes a batch from the status that it has to its end; whether it came to one."""
+        """Take a batch from its current status to its end. Return whether it reached the end."""
         path = self.store.content(batch.body["input_file_id"])
         if batch.status == "validating" and not await self._valid(batch, path):
             return True
@@ -225,7 +228,7 @@ class BatchWorker:
         return True
 
     async def _valid(self, batch: Described, path: Path) -> bool:
-        """Checks the file of a batch; one that is wrong has failed."""
+        """Check the file of a batch. An invalid file makes the batch fail."""
         rows = self.store.settings.rows
         checked = await asyncio.to_thread(check_lines, path, batch.body["endpoint"], rows, self._longest)
         now = int(self.store.clock())
@@ -238,7 +241,7 @@ class BatchWorker:
         return body["status"] in api.OPEN
 
     async def _answered(self, batch: Described, path: Path, run: _Run) -> int:
-        """Has the lines answered that are not yet; how many are now. Raises what ended it early."""
+        """Answer the remaining lines and return how many are done. Raises the error that ended it early."""
         settings, key = self.store.settings, batch.id
         folder = self.store.folder(key) / "lines"
         parts = {"endpoint": batch.body["endpoint"], "input": batch.body["input_file_id"]}
@@ -275,7 +278,7 @@ class BatchWorker:
         return summary.done
 
     def _note(self, key: str, counts: dict[str, int]) -> None:
-        """Writes how far a batch has come; not waited for."""
+        """Write the progress of a batch, without waiting."""
         statuses = ("in_progress", "cancelling")
         task = asyncio.create_task(
             self.store.run(lambda: self.store.advance(key, statuses, request_counts=counts)), name=f"counts of {key}"
@@ -283,11 +286,11 @@ class BatchWorker:
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     async def _record(self, batch: Described, row: Row) -> Record:
-        """The record of a line. Raises what `Runner` takes for a refusal, and Refused once the process ends."""
+        """Return the record of a line. Raises an error that `Runner` retries, and Refused when the process ends."""
         body: Any = row.data["body"]
         if body.get("stream"):
-            refused = Refused("stream: a line of a batch is answered whole", code="invalid_value", param="stream")
-            return _told(row, Answer(400, {}, json.dumps(_error(refused)).encode()))
+            refused = Refused("stream: not supported in a batch", code="invalid_value", param="stream")
+            return _outcome(row, Answer(400, {}, json.dumps(_error(refused)).encode()))
         asked = self._ask(batch.owner, batch.body["endpoint"], json.dumps(body).encode())
         answer = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asked, self._main))
         if answer.status in (429, 502, 503, 504):
@@ -299,10 +302,10 @@ class BatchWorker:
                 raise RateLimited(said, retry_after=answer.retry_after)
             if code == "upstream_unreachable":
                 raise ModelUnreachable(said, timed_out=answer.status == 504)
-        return _told(row, answer)
+        return _outcome(row, answer)
 
     async def _finalized(self, batch: Described, path: Path, end: str) -> None:
-        """Writes the files of a batch, and its end."""
+        """Write the output files of a batch, and its final status."""
         now = int(self.store.clock())
         finalizing = {"status": "finalizing", "finalizing_at": now}
         if end == "completed":
@@ -325,8 +328,8 @@ def _error(refused: Refused) -> dict[str, Any]:
     return write_error(refused)
 
 
-def _told(row: Row, answer: Answer) -> Record:
-    """What a line came to: its answer, as lines of the output hold it."""
+def _outcome(row: Row, answer: Answer) -> Record:
+    """Return the outcome of a line, in the format of the output file."""
     body: Any = answer.value
     record = Record(row.id, attempts=1)
     request = answer.headers.get(b"x-request-id", b"").decode()

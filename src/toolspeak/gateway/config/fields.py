@@ -1,4 +1,4 @@
-"""A TOML file taken field by field: every mistake with its line, its place, what was expected and what was meant."""
+"""Reads a TOML file field by field. Every error has a line, a place, what was expected, and a suggestion."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ W = TypeVar("W", bound=str)
 
 Place = tuple[str, ...]
 ENOUGH = 2**53
-"""Where a whole number has no other bound: the largest that every reader of JSON takes."""
+"""The limit of whole numbers that have no other one: the largest that every JSON parser reads exactly."""
 
 
 class Unexpected(Exception):
-    """A value is not what it should be; the text says what was expected."""
+    """A value has the wrong type or range; the text says what was expected."""
 
 
 class File:
-    """The file that is read, and what was found wrong with it. Paths in it are from `folder` on."""
+    """The file that is read, and the errors in it. Relative paths in it start at `folder`."""
 
     def __init__(self, name: str, content: str, folder: Path) -> None:
         self.name = name
@@ -37,18 +37,18 @@ class File:
         self._lines: dict[Place, int] | None = None
 
     def wrong(self, place: Place, said: str) -> None:
-        """Keeps a mistake; `done` tells it."""
+        """Add an error; `done` raises them."""
         line = self._line(place)
         where = ".".join(place) or "the file"
         self._wrong.append((line, f"{self.name}:{line}: {where}: {said}" if line else f"{self.name}: {where}: {said}"))
 
     def done(self) -> None:
-        """Raises UsageError if anything was wrong: all of it, in the order of the file."""
+        """Raises UsageError with all errors, in the order of the file, if there are any."""
         if self._wrong:
             raise UsageError("\n".join(said for _, said in sorted(self._wrong, key=lambda one: one[0])))
 
     def _line(self, place: Place) -> int:
-        """The line of a place, or of the nearest one around it; 0 where there is none."""
+        """Return the line of a place, or of the nearest place around it; 0 if there is none."""
         if self._lines is None:
             self._lines = _lines(self._content)
         for end in range(len(place), 0, -1):
@@ -58,7 +58,7 @@ class File:
 
 
 class Table:
-    """One table of the file. Take every field that it may have, then `close` it: what is left nobody knows."""
+    """A table of the file. Take every field that it may have, then `close` it: any field left over is an error."""
 
     def __init__(self, file: File, place: Place, values: dict[str, Any]) -> None:
         self.file = file
@@ -67,23 +67,23 @@ class Table:
         self._known: list[str] = []
 
     def has(self, name: str) -> bool:
-        """Whether the field is there."""
+        """Whether the table has the field."""
         return name in self._values
 
     def holds(self, name: str, kind: type) -> bool:
-        """Whether the field's value is of a kind."""
+        """Whether the field's value has this type."""
         return isinstance(self._values.get(name), kind)
 
     def names(self) -> list[str]:
-        """The names of all its fields, for a table whose fields are names of one's own."""
+        """Return the names of all fields, for a table whose field names are free."""
         return list(self._values)
 
     def wrong(self, said: str, *names: str) -> None:
-        """Keeps a mistake of this table, or of one of its fields."""
+        """Add an error about this table, or about one of its fields."""
         self.file.wrong((*self._place, *names), said)
 
     def take(self, name: str, kind: Callable[[Any], T], default: D) -> T | D:
-        """The field's value, `default` where there is none or it is wrong."""
+        """Return the field's value, or `default` if it is missing or wrong."""
         self._known.append(name)
         if name not in self._values:
             return default
@@ -94,17 +94,17 @@ class Table:
             return default
 
     def table(self, name: str) -> Table:
-        """The table of that name; an empty one where there is none."""
+        """Return the table of that name; an empty one if it is missing."""
         return Table(self.file, (*self._place, name), self.take(name, _table, dict[str, Any]()))
 
     def tables(self, name: str) -> Iterator[tuple[str, Table]]:
-        """The tables in the table of that name, by their own names."""
+        """Yield the tables in the table of that name, with their names."""
         around = self.table(name)
         for inner in around._values:
             yield inner, around.table(inner)
 
     def secret(self, name: str) -> str | None:
-        """What an environment variable or a file holds that the field refers to: a secret itself is not taken."""
+        """Return the secret in the environment variable or file that the field names. A literal secret is an error."""
         values = self.take(name, _reference, None)
         if values is None:
             return None
@@ -116,16 +116,16 @@ class Table:
         return (self._read(where, name) or "").strip() or None
 
     def read(self, name: str) -> str | None:
-        """The text of the file that the field names."""
+        """Return the text of the file that the field names."""
         path = self.take(name, text, None)
         return None if path is None else self._read(path, name)
 
     def close(self) -> None:
-        """Tells the fields that nobody took."""
+        """Add an error for each field that was not taken."""
         for name in self._values:
             if name not in self._known:
                 found = did_you_mean(near(name, self._known)) or f" There are {', '.join(sorted(self._known))}."
-                self.wrong(f"there is no such field.{found}", name)
+                self.wrong(f"unknown field.{found}", name)
 
     def _read(self, path: str, name: str) -> str | None:
         try:
@@ -141,25 +141,25 @@ class Table:
         return None
 
 
-# ------------------------------------------------------------------ what a field may hold
+# ------------------------------------------------------------------ types of fields
 
 
 def text(value: Any) -> str:
-    """A text that is not empty."""
+    """A string that is not empty."""
     if isinstance(value, str) and value.strip():
         return value
-    raise Unexpected(f"a text, got {_shown(value)}")
+    raise Unexpected(f"a string, got {_shown(value)}")
 
 
 def flag(value: Any) -> bool:
-    """true or false."""
+    """True or false."""
     if isinstance(value, bool):
         return value
     raise Unexpected(f"true or false, got {_shown(value)}")
 
 
 def whole(least: int, most: int) -> Callable[[Any], int]:
-    """A whole number within bounds."""
+    """Return a type: a whole number within bounds."""
 
     def take(value: Any) -> int:
         if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
@@ -171,7 +171,7 @@ def whole(least: int, most: int) -> Callable[[Any], int]:
 
 
 def number(least: float, most: float) -> Callable[[Any], float]:
-    """A number within bounds."""
+    """Return a type: a number within bounds."""
 
     def take(value: Any) -> float:
         if isinstance(value, (int, float)) and not isinstance(value, bool) and least <= value <= most:
@@ -182,7 +182,7 @@ def number(least: float, most: float) -> Callable[[Any], float]:
 
 
 def one_of(*words: W) -> Callable[[Any], W]:
-    """One of some words."""
+    """Return a type: one of these words."""
 
     def take(value: Any) -> W:
         for word in words:
@@ -195,7 +195,7 @@ def one_of(*words: W) -> Callable[[Any], W]:
 
 
 def many(kind: Callable[[Any], T]) -> Callable[[Any], tuple[T, ...]]:
-    """A list, each of a kind."""
+    """Return a type: a list whose items have this type."""
 
     def take(value: Any) -> tuple[T, ...]:
         if not isinstance(value, list):
@@ -218,11 +218,11 @@ def _table(value: Any) -> dict[str, Any]:
 
 
 def _reference(value: Any) -> dict[str, str]:
-    """Not shown where it is wrong: it may be the secret."""
+    """A reference to a secret. A wrong value is not shown in the error, because it may be the secret itself."""
     given = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     if len(given) == 1 and {*given} <= {"env", "file"} and all(isinstance(one, str) and one for one in given.values()):
         return given
-    raise Unexpected('{ env = "VARIABLE" } or { file = "PATH" }: a secret itself does not stand in this file')
+    raise Unexpected('{ env = "VARIABLE" } or { file = "PATH" }: this file must not contain the secret itself')
 
 
 def _shown(value: Any) -> str:
@@ -233,11 +233,11 @@ def _shown(value: Any) -> str:
     return beginning(told, 80)
 
 
-# ------------------------------------------------------------------ where things stand
+# ------------------------------------------------------------------ line numbers
 
 
 def _lines(content: str) -> dict[Place, int]:
-    """The line on which each table and field stands, as far as a line tells by itself."""
+    """Return the line of each table and field, as far as a single line shows it."""
     found: dict[Place, int] = {}
     table: Place = ()
     for number_, line in enumerate(content.splitlines(), 1):
@@ -254,13 +254,13 @@ def _lines(content: str) -> dict[Place, int]:
 
 
 def quoted(name: str, *, always: bool = False) -> str:
-    """A text as TOML has it: bare where it may stand so as a name, else in quotes."""
+    """Return a text as TOML: bare if it is a valid bare key, else quoted."""
     bare = bool(name) and name.isascii() and name.replace("-", "").replace("_", "").isalnum()
     return name if bare and not always else json.dumps(name)
 
 
 def _keys(line: str) -> Place:
-    """The names in `[a."b.c"]` or `a.b = 0`, as TOML reads them; none where it is no such line."""
+    """Return the names in `[a."b.c"]` or `a.b = 0`, parsed as TOML; none for any other line."""
     try:
         values: Any = tomllib.loads(line)
     except tomllib.TOMLDecodeError:

@@ -1,4 +1,4 @@
-"""The gateway's configuration file (TOML): read whole, every mistake told at once with its line and its place."""
+"""Reads the gateway's configuration file (TOML), and reports all errors at once, each with its line and place."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from .settings import Batches, Budget, Key, Limits, McpServer, ModelSettings, Pa
 
 MOST_MONEY = 1e12
 SLIP = 0.85
-"""How near, from 0 to 1, a name must be to a known one to be that with a slip."""
+"""How similar, from 0 to 1, a name must be to a known one to count as a misspelling."""
 
 
 def read_config(path: str) -> Settings:
-    """The settings that a file holds. Raises UsageError, whose message has a line for every mistake."""
+    """Return the settings in a file. Raises UsageError, whose message has a line for every error."""
     file = Path(path)
     return parse_config(read_text(file), path, file.parent)
 
 
 def parse_config(content: str, name: str = "the configuration", folder: Path = Path()) -> Settings:
-    """The settings in the text of a file; paths in it are from `folder` on."""
+    """Return the settings in the text of a file; relative paths in it start at `folder`."""
     try:
         values = tomllib.loads(content)
     except tomllib.TOMLDecodeError as error:
@@ -64,7 +64,7 @@ def _settings(top: Table) -> Settings:
     hosted = {kind: running.take(kind, _source(servers), "") for kind in running.names()}
     for kind in hosted:
         if meant := _mistyped(kind):
-            running.wrong(f"there is no such type of a tool.{did_you_mean(meant)}", kind)
+            running.wrong(f"unknown type of tool.{did_you_mean(meant)}", kind)
     workers = server.take("workers", whole(1, 1024), 1)
     settings = Settings(
         models,
@@ -130,13 +130,13 @@ def _price(table: Table) -> Price:
     )
     for name in ("input", "output"):
         if not table.has(name):
-            table.wrong("expected what a million tokens cost, such as { input = 0.5, output = 1.5 }", name)
+            table.wrong("expected the price of a million tokens, such as { input = 0.5, output = 1.5 }", name)
     table.close()
     return made
 
 
 def _template(table: Table) -> str | None:
-    """The text of a chat template, tried on the shortest of conversations."""
+    """Return the text of a chat template. It is rendered once with a minimal conversation."""
     found = table.read("template")
     if found:
         try:
@@ -154,14 +154,14 @@ def _dialect(value: Any, folder: Path) -> Dialect:
 
 
 def _mistyped(kind: str) -> tuple[str, ...]:
-    """The type of a provider's tool that a slip was made in; nothing for one that is known, or may be a new one."""
+    """Return the known type of hosted tool that a name misspells; nothing if it is known or may be a new one."""
     if any(f"{kind}_".startswith(f"{known}_") for known in HOSTED_TYPES):
         return ()
     return tuple(get_close_matches(kind, HOSTED_TYPES, 1, SLIP))
 
 
 def _source(servers: Mapping[str, McpServer]) -> Callable[[Any], str]:
-    """What takes a tool that stands for one of a provider's: of a server in [mcp], or of another one."""
+    """Return a type: a tool in place of a provider's, of a server in [mcp] or of another MCP server."""
 
     def take(value: Any) -> str:
         try:
@@ -183,7 +183,7 @@ def _upstream(value: Any) -> str:
 
 
 def _word(table: Table, name: str, *words: str) -> Any:
-    """One of some words, the first where none is given."""
+    """Return the field's value, which is one of some words; the first is the default."""
     return table.take(name, one_of(*words), words[0])
 
 
@@ -227,7 +227,7 @@ def _limits(table: Table) -> Limits:
 
 
 def _path(table: Table, what: str) -> str:
-    """The path of a file or folder, which will be made in a folder that is there."""
+    """Return the path of a file or folder that will be created in an existing folder."""
     path = table.take("path", text, "")
     if not table.has("path"):
         table.wrong(f'expected path = "{what}"')
@@ -272,7 +272,7 @@ def _page(top: Table, keys: Sequence[Key], workers: int) -> Page | None:
         reports=table.take("reports", lambda value: str(table.file.folder / text(value)), None),
     )
     if made.live and workers > 1:
-        table.wrong("expected server.workers = 1: each process would keep requests of its own", "live")
+        table.wrong("expected server.workers = 1: each process would keep only its own requests", "live")
     table.close()
     return made
 
@@ -292,13 +292,13 @@ def is_origin(value: str) -> bool:
 
 
 def bare(upstream: str) -> str:
-    """An upstream's name without what may be secret in it: user, password, query."""
+    """Return an upstream's name without the parts that may be secret: user, password, query."""
     address, hash_, model = USERINFO.sub("//", upstream).partition("#")
     return address.partition("?")[0] + hash_ + model
 
 
 def _check(settings: Settings, file: File) -> None:
-    """Finds what is wrong beyond the form: names that mean nothing, two keys that are one."""
+    """Find errors across fields, such as unknown names and a key that occurs twice."""
     for name, model in settings.models.items():
         try:
             Models({name: model} if all(model.upstreams) else {})
@@ -307,24 +307,24 @@ def _check(settings: Settings, file: File) -> None:
     seen: dict[bytes, str] = {}
     for key in settings.keys:
         if (other := seen.get(key.digest)) and key.digest:
-            file.wrong(("keys", key.name, "hash"), f"it is the key of {other} too")
+            file.wrong(("keys", key.name, "hash"), f"this is also the key of {other}")
         seen[key.digest] = key.name
         _check_budget(key, settings, file)
 
 
 def _check_budget(key: Key, settings: Settings, file: File) -> None:
-    """Finds a budget that could not be counted."""
+    """Find a budget that could not be counted."""
     place = ("keys", key.name, "budget")
     if key.budget and settings.store is None:
         file.wrong(place, 'budgets are counted in a file: expected [store] with path = "FILE"')
     opened = (model for name, model in settings.models.items() if key.models is None or name in key.models)
     if key.budget.money is not None and (free := [model.name for model in opened if model.price is None]):
-        said = f"there is no price of {listed(free)}: expected price = {{ input = …, output = … }} of a million tokens"
+        said = f"there is no price of {listed(free)}: expected price = {{ input = …, output = … }} per million tokens"
         file.wrong((*place, "money"), said)
 
 
 def check_origins(origins: tuple[str, ...]) -> tuple[str, ...]:
-    """The origins themselves. Raises UsageError for one that no browser sends."""
+    """Return the origins. Raises UsageError for one that no browser sends."""
     for origin in origins:
         if not is_origin(origin):
             raise UsageError(f"expected an origin such as https://example.org, or *, got {origin[:100]!r}")
@@ -332,27 +332,27 @@ def check_origins(origins: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _names(settings: Settings) -> list[str]:
-    """What stands for names that clients use."""
+    """Return the summary lines of aliases, the default model and hosted tools."""
     lines = [f"alias   {alias}: {name}" for alias, name in settings.aliases.items()]
     lines += [f"default {settings.default}"] if settings.default else []
     return lines + [f"hosted  {kind}: {bare(source)}" for kind, source in settings.hosted.items()]
 
 
 def _batch_lines(settings: Settings) -> list[str]:
-    """What stands for batches."""
+    """Return the summary lines of batches."""
     if (batches := settings.batches) is None:
         return []
     return [f"batches {batches.path}: {batches.rows:,} lines each, {batches.running:,} at once in a process"]
 
 
 def _page_lines(settings: Settings) -> list[str]:
-    """What stands for the page."""
+    """Return the summary lines of the page at /ui."""
     page = settings.ui
     return [f"page    /ui, {page.live:,} requests kept"] if page else []
 
 
 def _bounds(key: Key) -> list[str]:
-    """What the owner of a key may use."""
+    """Return the rates and budgets of a key, as texts."""
     amounts = (
         (key.rates.requests, "requests a minute"),
         (key.rates.tokens, "tokens a minute"),
@@ -364,7 +364,7 @@ def _bounds(key: Key) -> list[str]:
 
 
 def summary(settings: Settings) -> list[str]:
-    """What the settings come to, a line for each thing; no secrets."""
+    """Return a summary of the settings, one line per item, without secrets."""
     workers = "1 worker" if settings.workers == 1 else f"{settings.workers} workers"
     lines = [f"server  {settings.host}:{settings.port}, {workers}"]
     for name, model in settings.models.items():
@@ -375,7 +375,7 @@ def summary(settings: Settings) -> list[str]:
         opened = "all models" if key.models is None else ", ".join(key.models) or "no model"
         lines.append(f"key     {key.name}: {'; '.join([opened, *_bounds(key)])}")
     if not settings.keys:
-        lines.append("key     none: anybody on this machine may ask")
+        lines.append("key     none: anyone on this machine can use the gateway")
     lines += policy_lines(settings) + mcp_lines(settings)
     lines += [f"origin  {origin}" for origin in settings.cors]
     if settings.store:

@@ -1,4 +1,4 @@
-"""Reads the MCP servers of the configuration, and which of them clients get."""
+"""Reads the MCP servers in the configuration, and which clients get their tools."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .settings import McpServer, Settings
 
 
 def read_mcp_server(name: str, table: Table) -> McpServer:
-    """The MCP server in a table; what is wrong with it is kept as mistakes of the file."""
+    """Return the MCP server in a table. Errors are added to the file's."""
     folder = table.file.folder
     pins, cwd = table.take("pins", text, None), table.take("cwd", text, None)
     command, url = table.take("command", _command, ()), table.take("url", text, "")
@@ -43,7 +43,7 @@ def read_mcp_server(name: str, table: Table) -> McpServer:
 
 
 def _check(server: McpServer, table: Table) -> None:
-    """Finds what could never be connected."""
+    """Find settings with which no connection is possible."""
     try:
         for one in connector(server).servers:
             check_there(one.address)
@@ -52,7 +52,7 @@ def _check(server: McpServer, table: Table) -> None:
 
 
 def granted(servers: Mapping[str, Any]) -> Callable[[Any], str]:
-    """What takes the name of a server, with or without a pattern of its tools behind `#`."""
+    """Return a type: the name of a server, optionally with a pattern of its tools after `#`."""
 
     def take(value: Any) -> str:
         name, _ = parted(text(value))
@@ -66,7 +66,7 @@ def granted(servers: Mapping[str, Any]) -> Callable[[Any], str]:
 
 
 def mcp_lines(settings: Settings) -> list[str]:
-    """What the servers come to, and who gets their tools, a line for each."""
+    """Return the summary lines of the servers: where each one is, and who gets its tools."""
     lines: list[str] = []
     for name, server in settings.mcp.items():
         (address,) = (one.address.description for one in connector(server).servers)
@@ -75,14 +75,14 @@ def mcp_lines(settings: Settings) -> list[str]:
 
 
 def _owners(name: str, settings: Settings) -> list[str]:
-    """Whose models get tools of the server with this name."""
+    """Return the keys whose models get tools of this server."""
     grants = [("all", settings.offered), *((f"key {key.name}", key.mcp) for key in settings.keys if key.mcp)]
     owners = [owner for owner, servers in grants if name in (parted(one)[0] for one in servers)]
     return owners or ["nobody"]
 
 
 def _command(value: Any) -> tuple[str, ...]:
-    """A command line, as a text or as its words."""
+    """A command line, as one string or as a list of words."""
     try:
         words = tuple(shlex.split(value)) if isinstance(value, str) else many(text)(value)
     except ValueError as error:

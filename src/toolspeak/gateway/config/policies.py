@@ -1,4 +1,4 @@
-"""Reads the policies of the configuration: the gateway's own, and those of keys."""
+"""Reads the policies in the configuration: the gateway's own, and those of keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .settings import Audit, Settings
 
 
 def read_call_policy(table: Table) -> CallPolicy:
-    """The policy in a table; what is wrong with it is kept as mistakes of the file."""
+    """Return the policy in a table. Errors are added to the file's."""
     rules = {name: table.take(name, many(_rule), ()) for name in ("allow", "ask", "deny")}
     after: Any = table.take("after_untrusted", one_of("ask", "deny", "allow"), "ask")
     asked: Any = table.take("on_ask", one_of("refuse", "mark"), "refuse")
@@ -40,7 +40,7 @@ def _labels(table: Table) -> dict[str, str]:
 
 
 def read_audit(top: Table, path: Callable[[Table, str], str]) -> Audit | None:
-    """Where decisions are written beside the log, if anywhere; `path` reads the place of a file."""
+    """Return where decisions are stored besides the log, None for nowhere. `path` reads the field with the file's path."""
     if not top.has("audit"):
         return None
     table = top.table("audit")
@@ -55,7 +55,7 @@ def read_audit(top: Table, path: Callable[[Table, str], str]) -> Audit | None:
 
 
 def policy_lines(settings: Settings) -> list[str]:
-    """What the policies come to, a line for each."""
+    """Return the summary lines of the policies."""
     owners = [("all", settings.policy), *((f"key {key.name}", key.policy) for key in settings.keys)]
     return [f"policy  {owner}: {_summary(rule)}" for owner, rule in owners if rule]
 

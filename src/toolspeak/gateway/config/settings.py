@@ -1,4 +1,4 @@
-"""Settings of a gateway as dataclasses: models, keys, limits, storage. `load` reads them from a file."""
+"""The settings of a gateway as dataclasses: models, keys, limits, storage. `load` reads them from a file."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from ..call_policy import CallPolicy
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a request may hold and take. Sizes are in bytes, times in seconds.
+    """Limits of a request. Sizes are in bytes, times in seconds.
 
-    `body` and `head` (the request line and the headers) arrive within `reading`; `schema` bounds the JSON Schema of a
-    tool or of a reply. `deadline` bounds a whole request; `first` the wait for its first event before the status is
-    sent; `keep_alive` is the pause after which a silent stream is told to be alive; `running` requests are answered at
-    once, `waiting` more may wait for `patience`; `drain` is what streams get to end once the gateway is told to stop. A
-    request is sent to upstreams `attempts` times at most; one that failed `failures` times in a row is left alone for
-    `rest`.
+    - `body` and `head` (the request line and the headers) must arrive within `reading`. `depth` and `values` bound the
+      JSON of a body, `schema` the JSON Schema of a tool or of a reply.
+    - `deadline` bounds a whole request. `first` is the longest wait for the first event before the status is sent, and
+      `keep_alive` the pause in a stream after which a keep-alive is sent.
+    - `running` requests are answered at once; `waiting` more may wait for `patience`.
+    - `drain` is the time that open streams get once the gateway is told to stop.
+    - A request is sent to upstreams `attempts` times at most. An upstream that failed `failures` times in a row gets no
+      requests for `rest`.
     """
 
     body: int = 10_000_000
@@ -44,8 +46,8 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a million tokens of a model cost: those it reads (`input`), those of them that its server had `cached` (None:
-    the same), and those it writes (`output`)."""
+    """The price of a million tokens of a model: of input tokens (`input`), of those that its server had `cached` (None:
+    the same), and of output tokens (`output`)."""
 
     input: float = 0.0
     output: float = 0.0
@@ -56,18 +58,23 @@ class Price:
 class ModelSettings:
     """A model as clients see it.
 
-    `upstreams` are names as `toolspeak.model` takes them (`local`, `ollama:NAME`, `http://host:8000/v1#name`); several
-    are taken in turns. `mode` says how tools are offered: `native` as the API has them, `chat` in a dialect inside
-    messages, `raw` with the model's own template over /v1/completions, `auto` as a probe found. `arguments`: a call
-    leaves `whole` and checked, or `live` as it is written; `auto`: live where the client asks for that, tool by tool. `tries`: how often a wrong reply is asked for again.
-    `context` is how many tokens the model can read and write at once, where its server does not tell. `shown` is how
-    many of many tools are chosen for a question (None: what suits the model; 0: all are shown, however many),
-    `shown_tokens` what the definitions of those that are shown may have, `pinned` are names of tools that are always
-    shown, or patterns of them. `repeats_noticed` is how often in a row the same call may have the same result before
-    the model reads so, `repeats_ended` how often before the reply says so and calls no more (0: never). A result of
-    more than `result_tokens` (None: a quarter of the context, where that is known; 0: however many) is shown in part,
-    the rest is read by `read_more`. Of a conversation of more than `clear_results` tokens (0: however many) old results
-    are cleared, all but the last `keep_results`. `price` is counted for keys with budgets. `key` is the upstream's."""
+    - `upstreams` are names for `toolspeak.model` (`local`, `ollama:NAME`, `http://host:8000/v1#name`); several are used
+      in turn. `key` is the upstream's key, `price` the price for keys with budgets.
+    - `mode` says how tools are offered: `native` by the API, `chat` in a dialect inside messages, `raw` with the
+      model's own template over /v1/completions, `auto` as a probe finds out.
+    - `arguments`: a call is sent `whole` after its check, or `live` while it is written. `auto` is live for tools for
+      which the client asks for it. `tries` is the number of attempts to get valid calls.
+    - `context` is the number of tokens that the model can read and write, if its server does not report it.
+    - `shown` is how many of many tools the model sees, chosen by the question (None: as suits the model; 0: all).
+      `shown_tokens` bounds the tokens of their definitions. `pinned` are names, or patterns of names, of tools that the
+      model always sees.
+    - `repeats_noticed`: after so many equal calls in a row with equal results, the model is told. `repeats_ended`:
+      after so many, the reply says so and makes no further call (0: never).
+    - A result of more than `result_tokens` (None: a quarter of the context, if known; 0: no limit) is shown in part;
+      the model can read the rest with the tool `read_more`.
+    - In a conversation of more than `clear_results` tokens (0: no limit) old results are cleared, except for the last
+      `keep_results`.
+    """
 
     name: str
     upstreams: tuple[str, ...]
@@ -91,8 +98,8 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What the owner of a key may use in a day (UTC): `tokens`, read and written, and `money` in the currency of the models'
-    prices. None: any amount."""
+    """What a key may use in a day (UTC): `tokens`, input and output, and `money` in the currency of the models' prices.
+    None: no limit."""
 
     tokens: int | None = None
     money: float | None = None
@@ -103,8 +110,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """What the owner of a key may use: `requests` and `tokens` a minute, `running` requests at once. None: any
-    number."""
+    """What a key may use: `requests` and `tokens` per minute, and `running` requests at once. None: no limit."""
 
     requests: int | None = None
     tokens: int | None = None
@@ -116,9 +122,12 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key that opens the gateway: only its SHA-256 is known. `models` are those it opens, None: all of them. `policy` says
-    which calls its owner gets, in the place of the gateway's own. `metrics` says whose budgets it sees in /metrics: its own, or all.
-    `mcp` are the MCP servers whose tools its owner's models get, in the place of the gateway's own; `NAME#PATTERN`: those tools alone."""
+    """An API key, known only by its SHA-256.
+
+    `models` are those it may use, None: all. `policy` replaces the gateway's policy for its calls. `metrics` says whose
+    budgets it sees in /metrics: its `own`, or `all`. `mcp` are the MCP servers whose tools its models get, in place of
+    the gateway's; `NAME#PATTERN` stands for some tools of a server.
+    """
 
     name: str
     digest: bytes = field(repr=False)
@@ -134,9 +143,10 @@ class Key:
 class McpServer:
     """An MCP server whose tools the gateway offers and runs.
 
-    `server` is its address, or the words of the command that starts it. `env` and `cwd` are for a command, `headers` for an address. `only` and `without` are names or patterns of its tools;
-    `prefix` goes before each. A call, and connecting, take `timeout` seconds at most; `running` calls are made at once by a process.
-    `pins` is the file in which its definitions are pinned, True: the user's own.
+    `server` is its address, or the words of the command that starts it. `env` and `cwd` are for a command, `headers`
+    for an address. `only` and `without` are names or patterns of its tools; `prefix` is put before each name. A call,
+    and connecting, take `timeout` seconds at most; a process makes `running` calls at once. `pins` is the lock file of
+    its definitions, True: the user's own.
     """
 
     server: str | tuple[str, ...]
@@ -153,8 +163,8 @@ class McpServer:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A SQLite file, for what all workers share: the counts of keys that have rates or budgets and, where `responses` says so,
-    the replies of /v1/responses, up to `size` bytes in all and `age` seconds each."""
+    """A SQLite file with what all workers share: the counters of keys with rates or budgets and, with `responses`, the
+    replies of /v1/responses, up to `size` bytes in all and for `age` seconds each."""
 
     path: str
     responses: bool = False
@@ -164,7 +174,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """A SQLite file for decisions about calls, each kept for `age` seconds; with the `arguments` of calls or without."""
+    """A SQLite file for decisions about calls, each stored for `age` seconds; with `arguments`, their arguments too."""
 
     path: str
     arguments: bool = False
@@ -175,9 +185,9 @@ class Audit:
 class Batches:
     """Files and batches, in the folder `path`.
 
-    A file has `file` bytes at most, a key has `files` files with `size` bytes in all, each for `age` seconds. A batch has
-    `rows` lines at most; `waiting` batches of a key may be unfinished. A process works on `running` batches at once, and
-    on `concurrency` lines of each.
+    A file has `file` bytes at most. A key has at most `files` files with `size` bytes in all, each for `age` seconds. A
+    batch has `rows` lines at most; a key may have `waiting` unfinished batches. A process works on `running` batches at
+    once, and on `concurrency` lines of each.
     """
 
     path: str
@@ -193,9 +203,9 @@ class Batches:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The page at /ui. `live` is how many requests are kept in memory to be seen there, 0 for none; each key sees its own,
-    the `operators` among the keys everybody's. `tools` are those that its playground may run, by `policy` or by hand
-    without one; `reports` is a folder with results of evaluations."""
+    """The page at /ui. `live` is how many requests are kept in memory for it, 0 for none. Each key sees its own
+    requests, the keys in `operators` all of them. `tools` are those that its playground may run, by `policy`, or by
+    hand without one. `reports` is a folder with results of evaluations."""
 
     live: int = 0
     operators: tuple[str, ...] = ()
@@ -206,13 +216,15 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """A whole gateway. Once there are `keys`, every route needs one; `insecure` lets anybody in from anywhere without.
+    """A whole gateway. If there are `keys`, every route needs one; `insecure` allows other machines without any.
 
-    `aliases` are names or patterns (`large-*`) of models that clients ask for, with the model that answers; the first
-    that fits counts. `default` is the model for any other name. `hosted` are tools of the operator's by the types of
-    those that a provider runs (`web_search`). `mcp` are MCP servers by name, `offered` those whose tools all clients' models
-    get whose keys do not say otherwise. `tool_turns` is how often one reply may call tools that run here. `policy` says which calls clients get whose keys have none. `cors` are the origins of web pages that may ask, `*` for any. `record` is the
-    folder for recordings, a file for each model. `ui` has the page served at /ui.
+    - `aliases` maps names or patterns (`large-*`) that clients use to models; the first match counts. `default` is the
+      model for any other name.
+    - `hosted` maps types of tools that a provider runs (`web_search`) to tools of the operator. `mcp` are MCP servers
+      by name; `offered` are those whose tools the models of all clients get, unless a key says otherwise. `tool_turns`
+      is how often one reply may call tools that run here.
+    - `policy` is the policy for clients whose key has none. `cors` are the origins of web pages that may send requests,
+      `*` for any. `record` is the folder for recordings, one file per model. `ui` turns on the page at /ui.
     """
 
     models: Mapping[str, ModelSettings]

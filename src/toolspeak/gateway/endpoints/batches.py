@@ -1,4 +1,4 @@
-"""Batches of clients: `/v1/batches`. The work itself is in `gateway.batches`."""
+"""`/v1/batches`: creates, lists, shows and cancels batches. `gateway.batches` processes them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..app import Gateway
 
 MOST, USUAL = 100, 20
-"""Batches on one page."""
+"""The most batches on one page."""
 
 
 async def create(gateway: Gateway, exchange: RequestContext, _: str) -> None:

@@ -1,6 +1,6 @@
-"""Counts the tokens of a request: `POST /v1/messages/count_tokens`.
+"""`POST /v1/messages/count_tokens`: counts the tokens of a request.
 
-Counted by the model's own tokenizer where that can be asked; otherwise estimated, and the header
+The model's own tokenizer counts them, if it is available. Otherwise they are estimated, and the header
 `x-toolspeak-estimate` says so.
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 async def count_tokens(gateway: Gateway, exchange: RequestContext, _: str) -> None:
-    """Answers with `input_tokens`; nothing is generated."""
+    """Answer with `input_tokens`. Nothing is generated."""
     body = await gateway.read(exchange, anthropic.COUNT_BODY)
     asked = await exchange.understand(anthropic.read_request, body)
     served = gateway.models.find(asked.model, exchange.visible)
@@ -37,12 +37,12 @@ async def count_tokens(gateway: Gateway, exchange: RequestContext, _: str) -> No
 
 
 async def counted(model: Model, request: Request) -> int | None:
-    """The tokens by the model's own tokenizer; None where that cannot be asked."""
+    """Return the tokens by the model's own tokenizer; None if it is not available."""
     return await model.count(request) if isinstance(model, Counter) else None
 
 
 def with_estimate(reply: Reply, request: Request) -> Usage:
-    """What a reply cost, estimated where its model does not tell: clients make room by it."""
+    """Return the usage of a reply, estimated if the model did not report it: clients manage their context by it."""
     usage = reply.usage
     if usage.prompt_tokens and (usage.completion_tokens or not (reply.text or reply.thought or reply.calls)):
         return usage

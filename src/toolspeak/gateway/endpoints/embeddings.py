@@ -1,4 +1,4 @@
-"""Texts as vectors: `POST /v1/embeddings`, where the model's server has it."""
+"""`POST /v1/embeddings`: embeds texts, if the model's server supports it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 async def embed(gateway: Gateway, exchange: RequestContext, _: str) -> None:
-    """A vector for each text. Raises Refused where the model gives none, or none of the length that is asked for."""
+    """Answer with a vector for each text. Raises Refused if the model has none, or none of the requested length."""
     asked = embeddings.read_request(await gateway.read(exchange, embeddings.BODY))
     await answer_embeddings(gateway, exchange, asked, embeddings.write_reply)
 
@@ -28,11 +28,11 @@ async def embed(gateway: Gateway, exchange: RequestContext, _: str) -> None:
 async def answer_embeddings(
     gateway: Gateway, exchange: RequestContext, asked: Texts, write: Callable[[Vectors, Texts], Payload]
 ) -> None:
-    """Answers a question for vectors in the form of the API that `write` writes. Raises Refused, as `embed`."""
+    """Answer a request for vectors in the API that `write` writes. Raises Refused as `embed` does."""
     served = gateway.models.find(asked.model, exchange.visible)
     embeds = embedder(served.model)
     if embeds is None:
-        raise cannot("model", f"{asked.model!r} gives no embeddings: ask a model behind a server that does")
+        raise cannot("model", f"{asked.model!r} has no embeddings: use a model whose server has them")
     exchange.tell_ignored(asked.ignored)
     exchange.record.model = served.settings.name
     async with gateway.admitted(exchange):
@@ -43,6 +43,6 @@ async def answer_embeddings(
             spend(lambda: Usage(tokens or sum(map(about, asked.texts))))
         length = len(vectors.rows[0])
         if asked.dimensions not in (None, length):
-            said = f"dimensions: {asked.model!r} gives vectors of {length} numbers, and no others"
+            said = f"dimensions: {asked.model!r} has only vectors of {length} numbers"
             raise Refused(said, code="unsupported_parameter", param="dimensions")
         await exchange.reply_json(200, write(vectors, asked))

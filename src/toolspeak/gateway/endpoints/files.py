@@ -1,4 +1,4 @@
-"""Files of clients: `/v1/files`, for the batches that read and write them."""
+"""`/v1/files`: the files that batches read and write."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from ..app import Gateway
 
 PIECE = 262_144
-"""Bytes of a file that are sent at once."""
+"""Bytes of a file that are sent in one piece."""
 MOST = 10_000
-"""Files on one page."""
+"""The most files on one page."""
 
 
 def store_of(gateway: Gateway) -> BatchStore:
-    """The store of files and batches. Raises Refused (404) where there is none."""
+    """Return the store of files and batches. Raises Refused (404) if there is none."""
     if gateway.batches is None:
-        said = "there are no files and no batches here: have the gateway's operator turn them on ([batches] with path in its configuration)"
+        said = "files and batches are turned off here: ask the gateway's operator to turn them on ([batches] with path in its configuration)"
         raise Refused(said, status=404, code="not_found")
     return gateway.batches
 
@@ -103,12 +103,12 @@ def _missing(key: str) -> Refused:
 
 
 def _fields(upload: Upload) -> tuple[str, float | None]:
-    """The purpose of a file, and the seconds after which it expires, where the form says so. Raises Refused."""
+    """Return the purpose of a file, and the seconds after which it expires, if the form says so. Raises Refused."""
     fields = upload.fields
     purpose = fields.get("purpose")
     if purpose != "batch":
         got = "none" if purpose is None else repr(purpose[:64])
-        said = f"purpose: expected batch, got {got}: files are here for batches alone"
+        said = f"purpose: expected batch, got {got}: files are supported only for batches"
         raise Refused(said, code="invalid_value", param="purpose")
     anchor, seconds = fields.get("expires_after[anchor]"), fields.get("expires_after[seconds]")
     if anchor is None and seconds is None:
@@ -124,7 +124,7 @@ def _fields(upload: Upload) -> tuple[str, float | None]:
 
 
 async def _pieces(path: Path) -> AsyncIterator[bytes]:
-    """The content of a file, read beside the loop."""
+    """Yield the content of a file, read in a thread."""
     file = await asyncio.to_thread(path.open, "rb")
     try:
         while piece := await asyncio.to_thread(file.read, PIECE):

@@ -1,4 +1,4 @@
-"""Liveness and readiness: whether the process lives, and whether it should get requests."""
+"""Liveness and readiness: whether the process runs, and whether it should get requests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PROBING = 5.0
-"""Seconds that a slow server may keep the gateway from being ready: it is asked by what is known until more is."""
+"""The longest time in seconds that a slow server may delay readiness. Until it is probed, the defaults are used."""
 
 
 class Readiness:
@@ -33,13 +33,13 @@ class Readiness:
     def __init__(self) -> None:
         self.loading = False
         self.loaded = asyncio.Event()
-        """Set once what is slow to load has been loaded, as far as it can be."""
+        """Set once everything that is slow to load was loaded or has failed."""
         self.draining = False
         self.failed: dict[str, str] = {}
-        """Models that cannot be loaded, and the class of the error."""
+        """Models that could not be loaded, with the class of the error."""
 
     def status(self, broken: Iterable[str]) -> tuple[int, dict[str, Any]]:
-        """The status to answer with, and the detail for who may see it."""
+        """Return the status code, and details for clients that may see them."""
         detail: dict[str, Any] = {}
         if self.draining:
             detail["draining"] = True
@@ -52,7 +52,7 @@ class Readiness:
         return 200, {"status": "ready"}
 
     async def load(self, models: Models) -> None:
-        """Loads what the first request would otherwise wait for: an embedded model, libraries."""
+        """Load what the first request would otherwise wait for: embedded models and libraries."""
         self.loading = True
         try:
             await asyncio.to_thread(import_libraries)
@@ -67,18 +67,18 @@ class Readiness:
     async def _load(self, name: str, model: Model) -> None:
         try:
             await load(model)
-        except Exception as error:  # noqa: BLE001 - told by readiness, and to whoever asks for the model
+        except Exception as error:  # noqa: BLE001 - reported by readiness, and to clients that use the model
             self.failed[name] = type(error).__name__
             log.error("the model %s cannot be loaded: %s", name, error)
 
 
 async def live(_: Gateway, exchange: RequestContext, __: str) -> None:
-    """The process answers."""
+    """Answer that the process runs."""
     await exchange.reply_json(200, {"status": "alive"})
 
 
 async def ready(gateway: Gateway, exchange: RequestContext, _: str) -> None:
-    """Whether to send requests here."""
+    """Answer whether to send requests here."""
     status, told = gateway.readiness.status(gateway.models.broken())
     if status == 503:
         exchange.headers.append((b"retry-after", b"1"))
@@ -88,14 +88,14 @@ async def ready(gateway: Gateway, exchange: RequestContext, _: str) -> None:
 
 
 async def metrics(gateway: Gateway, exchange: RequestContext, _: str) -> None:
-    """What Prometheus reads."""
+    """Answer with the metrics in Prometheus's format."""
     gateway.look()
     text = only_of(gateway.observer.metrics.text(), exchange.visible)
     await exchange.reply(200, text + await _budgets(gateway, exchange), CONTENT_TYPE)
 
 
 async def _budgets(gateway: Gateway, exchange: RequestContext) -> bytes:
-    """What keys have spent today: the client's own, or all where it may see those."""
+    """Return what keys have spent today: the client's own, or all keys if it may see them."""
     if gateway.budgets is None or exchange.key is None:
         return b""
     keys = gateway.settings.keys if exchange.key.metrics == "all" else (exchange.key,)
@@ -110,12 +110,12 @@ async def _budgets(gateway: Gateway, exchange: RequestContext) -> bytes:
 
 
 def in_process(model: Any) -> bool:
-    """Whether a model, or one that is part of it, is loaded into this very process."""
+    """Whether a model, or a model inside it, runs in this process."""
     parts = [one.model for one in model.upstreams] if isinstance(model, Pool) else [getattr(model, "model", None)]
     return isinstance(model, Local) or any(in_process(part) for part in parts if part and not isinstance(part, str))
 
 
 def import_libraries() -> None:
-    """Loads what the first request would load on the event loop, and keep all others waiting."""
+    """Import what the first request would otherwise import on the event loop, blocking all others."""
     import aiohttp  # noqa: F401  # pyright: ignore[reportUnusedImport]
     import jsonschema_rs  # noqa: F401  # pyright: ignore[reportUnusedImport]

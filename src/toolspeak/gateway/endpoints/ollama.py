@@ -1,4 +1,4 @@
-"""Ollama's API: `/api/chat`, `/api/generate`, `/api/embed`, and what it tells of its models and of itself."""
+"""Ollama's API: `/api/chat`, `/api/generate`, `/api/embed`, and the lists of models."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 async def chat(gateway: Gateway, exchange: RequestContext, _: str) -> None:
-    """Answers a conversation; one without messages asks to load the model."""
+    """Answer a conversation. A request without messages asks to load the model."""
     body = await gateway.read(exchange, ollama.BODY, any_type=True)
     if body.get("messages"):
         await gateway.answer(exchange, ollama, body)
@@ -29,7 +29,7 @@ async def chat(gateway: Gateway, exchange: RequestContext, _: str) -> None:
 
 
 async def generate(gateway: Gateway, exchange: RequestContext, _: str) -> None:
-    """Answers a prompt; a request without one asks to load the model."""
+    """Answer a prompt. A request without a prompt asks to load the model."""
     body = await gateway.read(exchange, generate_codec.BODY, any_type=True)
     if body.get("prompt") or body.get("images"):
         await gateway.answer(exchange, generate_codec, body)
@@ -38,13 +38,13 @@ async def generate(gateway: Gateway, exchange: RequestContext, _: str) -> None:
 
 
 async def _loaded(gateway: Gateway, exchange: RequestContext, name: str, *, chats: bool) -> None:
-    """The model is there: it was loaded when the gateway started."""
+    """Answer that the model is loaded, which happened when the gateway started."""
     exchange.record.model = gateway.models.find(name, exchange.visible).settings.name
     await exchange.reply_json(200, ollama.write_loaded(chats, _stamp(exchange, name)))
 
 
 async def embed(gateway: Gateway, exchange: RequestContext, _: str) -> None:
-    """A vector for each text. Raises Refused where the model gives none."""
+    """Answer with a vector for each text. Raises Refused if the model has none."""
     asked = ollama.read_texts(await gateway.read(exchange, ollama.EMBED_BODY, any_type=True))
     await answer_embeddings(
         gateway, exchange, asked, partial(ollama.write_vectors, stamp=_stamp(exchange, asked.model))
@@ -52,19 +52,19 @@ async def embed(gateway: Gateway, exchange: RequestContext, _: str) -> None:
 
 
 async def list_models(gateway: Gateway, exchange: RequestContext, _: str) -> None:
-    """All models that may be seen."""
+    """Answer with all visible models."""
     await exchange.reply_json(200, ollama.write_models(gateway.models.names(exchange.visible)))
 
 
 async def list_running(gateway: Gateway, exchange: RequestContext, _: str) -> None:
-    """All models that may be seen: they are loaded when the gateway starts, and stay."""
+    """Answer with all visible models: they are loaded at the start and stay loaded."""
     names = gateway.models.names(exchange.visible)
     contexts = {name: gateway.models.find(name, exchange.visible).settings.context for name in names}
     await exchange.reply_json(200, ollama.write_running(contexts))
 
 
 async def show_model(gateway: Gateway, exchange: RequestContext, _: str) -> None:
-    """One model. Raises Refused: 400 where none is named, 404, which names the near ones."""
+    """Answer with one model. Raises Refused: 400 without a name, 404 with similar names."""
     body: dict[str, Any] = await gateway.read(exchange, ollama.SHOW_BODY, any_type=True, alias="name")
     if body.get("model") is None:
         raise Refused("model: expected string, got nothing", code="invalid_value", param="model")
@@ -74,12 +74,12 @@ async def show_model(gateway: Gateway, exchange: RequestContext, _: str) -> None
 
 
 async def show_root(_: Gateway, exchange: RequestContext, __: str) -> None:
-    """The line by which Ollama's own client knows that a server runs."""
+    """Answer with the line by which Ollama's client recognizes a server."""
     await exchange.reply(200, ollama.RUNNING, b"text/plain; charset=utf-8")
 
 
 async def show_version(_: Gateway, exchange: RequestContext, __: str) -> None:
-    """The version of the API."""
+    """Answer with the version of the API."""
     await exchange.reply_json(200, ollama.write_version(__version__))
 
 

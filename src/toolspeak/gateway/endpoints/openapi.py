@@ -1,5 +1,4 @@
-"""The OpenAPI document of the gateway, made of what it really does: its routes, and the schemas that bodies are held
-to."""
+"""The OpenAPI document of the gateway, made from its routes and the schemas that it checks bodies against."""
 
 from __future__ import annotations
 
@@ -22,12 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What is published of a route: what it is for, the shapes of its answer and its errors, the schema of its body.
+    """What the document says about a route: a summary, the schemas of its response and errors, and the schema of its
+    body.
 
-    `stream` is the content type of one that answers in a stream as well, `never` says which bodies its API understands and refuses.
-    `asks` is for one that reaches a model's server, `either` for one that answers in the form of both APIs. `query`
-    holds the schemas of what may be asked behind the path. `open` is for one that needs no key; `kind` is what it
-    answers in. `form` is the schema of a body that is a form, `model` says whether a body names a model.
+    - `stream` is the content type of a streamed response, `kind` that of a whole one.
+    - `never` matches bodies that the API understands but refuses.
+    - `asks` is for a route that contacts a model's server; `either` for one that answers in the format of two APIs.
+    - `query` has the schemas of the query parameters, `form` the schema of a multipart body. `model` says whether the
+      body names a model. `open` is for a route that needs no key.
     """
 
     summary: str
@@ -85,15 +86,15 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     ("POST", "/v1/responses"): Operation(
         "Answer a conversation, with tools", ("Response",), openai_responses.BODY, stream=EVENTS, asks=True
     ),
-    ("GET", "/v1/responses/{response}"): Operation("Show a response that was kept", ("Response",)),
+    ("GET", "/v1/responses/{response}"): Operation("Show a stored response", ("Response",)),
     ("GET", "/v1/responses/{response}/input_items"): Operation(
-        "List what a response that was kept answers", ("Items",), query={
+        "List the input items of a stored response", ("Items",), query={
             "limit": {"type": "integer", "minimum": 1, "maximum": 100},
             "order": {"enum": ["asc", "desc"]},
             "after": {"type": "string", "minLength": 1},
         },
     ),
-    ("DELETE", "/v1/responses/{response}"): Operation("Forget a response that was kept", ("Forgotten",)),
+    ("DELETE", "/v1/responses/{response}"): Operation("Delete a stored response", ("Forgotten",)),
     ("POST", "/v1/files"): Operation("Upload a file for a batch", ("File",), form=FORM),
     ("GET", "/v1/files"): Operation("List the files", ("Files",), query={
         "limit": {"type": "integer", "minimum": 1, "maximum": 10_000},
@@ -104,7 +105,7 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     ("GET", "/v1/files/{file}"): Operation("Show a file", ("File",)),
     ("GET", "/v1/files/{file}/content"): Operation("Download a file", ("Text",), kind="application/octet-stream"),
     ("DELETE", "/v1/files/{file}"): Operation("Delete a file", ("DeletedFile",)),
-    ("POST", "/v1/batches"): Operation("Answer the lines of a file", ("Batch",), batches.BODY, model=False),
+    ("POST", "/v1/batches"): Operation("Create a batch: answer the lines of a file", ("Batch",), batches.BODY, model=False),
     ("GET", "/v1/batches"): Operation("List the batches", ("Batches",), query={
         "limit": {"type": "integer", "minimum": 1, "maximum": 100},
         "after": {"type": "string"},
@@ -146,11 +147,11 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     ),
     ("GET", "/openapi.json"): Operation("This document", ("Document",), tag="Gateway"),
     ("GET", "/livez"): Operation("Whether the process answers", ("Health",), tag="Gateway", open=True),
-    ("GET", "/readyz"): Operation("Whether to send requests here", ("Health",), tag="Gateway", open=True),
+    ("GET", "/readyz"): Operation("Whether the gateway is ready for requests", ("Health",), tag="Gateway", open=True),
     ("GET", "/health"): Operation("The same as /readyz", ("Health",), tag="Gateway", open=True),
-    ("GET", "/metrics"): Operation("Figures for Prometheus", ("Text",), tag="Gateway", kind="text/plain"),
+    ("GET", "/metrics"): Operation("Metrics for Prometheus", ("Text",), tag="Gateway", kind="text/plain"),
 }  # fmt: skip
-"""What is published of each route."""
+"""The operation of each route."""
 
 SECURITY: dict[str, Any] = {
     "bearer": {"type": "http", "scheme": "bearer", "description": "Authorization: Bearer KEY"},
@@ -165,27 +166,27 @@ EVENT: Schema = {
 }
 
 WHY: dict[int, str] = {
-    400: "The request is malformed, or asks for what cannot be done",
-    401: "The key is missing or not known",
+    400: "The request is malformed, or asks for something that is not supported",
+    401: "The key is missing or unknown",
     403: "The request was meant for another host",
     404: "There is no such model, or no such path",
-    405: "The path takes another method; the header Allow says which",
+    405: "The path does not support this method; the header Allow lists those that it does",
     408: "The request did not arrive in time",
     413: "The body is too large",
-    415: "The body is encoded or typed in a way that is not taken",
-    429: "Too many requests, here or at the model's server; the header Retry-After says when to come back",
-    431: "The head of the request is too large",
+    415: "The encoding or type of the body is not supported",
+    429: "Too many requests, here or at the model's server; the header Retry-After says when to retry",
+    431: "The request line and headers are too large",
     500: "The gateway failed; its log says why",
     502: "The model's server failed, or its reply was never valid",
-    503: "The gateway is ending, or not ready yet",
+    503: "The gateway is shutting down, or not ready yet",
     504: "The model's server did not answer in time",
 }
 ANSWERED = (404, 413, 415)
 """Errors of a route with a body."""
 STORED = ("/v1/files", "/v1/batches")
-"""Paths of what is kept: there may be none, or too many."""
+"""Routes of stored data: it may be missing, or there may be too much."""
 UPSTREAM_ERRORS = (429, 502, 503, 504)
-"""Errors of a route that asks a model's server."""
+"""Errors of a route that contacts a model's server."""
 
 
 async def show_document(gateway: Gateway, exchange: RequestContext, _: str) -> None:
@@ -195,7 +196,7 @@ async def show_document(gateway: Gateway, exchange: RequestContext, _: str) -> N
 
 
 def document(names: Sequence[str] = (), *, secured: bool = False) -> dict[str, Any]:
-    """The document of a gateway that serves the models `names`; `secured`: it has keys."""
+    """Return the document of a gateway that serves the models `names`; `secured`: it has keys."""
     paths: dict[str, dict[str, Any]] = {}
     for (method, path), operation in OPERATIONS.items():
         paths.setdefault(path, {})[method.lower()] = _operation(method, path, operation, names, secured)
@@ -204,7 +205,7 @@ def document(names: Sequence[str] = (), *, secured: bool = False) -> dict[str, A
         "info": {
             "title": "toolspeak",
             "version": __version__,
-            "description": "Tools for any model, through the APIs that programs already speak.",
+            "description": "Tools for any model, through the APIs that programs already use.",
         },
         "paths": paths,
         "components": {"schemas": SHAPES},
@@ -241,14 +242,14 @@ def _id(method: str, path: str) -> str:
 
 
 def _parameters(path: str, operation: Operation, names: Sequence[str]) -> list[dict[str, Any]]:
-    """What a request may say beside its body."""
+    """Return the parameters of a request: path, query and headers."""
     found: list[dict[str, Any]] = []
     if hole := path.partition("{")[2].partition("}")[0]:
         schema = _model(names) if hole == "model" else {"type": "string", "minLength": 1, "maxLength": 256}
         found.append({"name": hole, "in": "path", "required": True, "schema": schema})
     found += [{"name": name, "in": "query", "schema": schema} for name, schema in operation.query.items()]
     if operation.either:
-        why = "Given, the answer has the form of Anthropic's API."
+        why = "If present, the response has the format of Anthropic's API."
         found.append({"name": "anthropic-version", "in": "header", "schema": {"type": "string"}, "description": why})
     return found
 
@@ -271,7 +272,7 @@ def _statuses(path: str, operation: Operation, secured: bool) -> list[int]:
 
 
 def _narrowed(operation: Operation, names: Sequence[str]) -> dict[str, Any]:
-    """The schema of a body, with what is known of this gateway: its models, and what is never taken together."""
+    """Return the schema of a body with what this gateway adds: its models, and combinations that it refuses."""
     schema: dict[str, Any] = with_nulls(operation.body or {})
     properties: Mapping[str, Any] = schema["properties"]
     if not operation.model:

@@ -1,4 +1,4 @@
-"""Lists a page at a time, as OpenAI's API has them."""
+"""Paginates lists as OpenAI's API does."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from ..context import RequestContext
 
 
 def query(exchange: RequestContext) -> dict[str, str]:
-    """What stands behind the path of a request."""
+    """Return the query parameters of a request."""
     return dict(parse_qsl(exchange.scope.get("query_string", b"").decode("latin-1")))
 
 
 def page(
     rows: Sequence[Mapping[str, Any]], asked: Mapping[str, str], *, most: int, usual: int, unknown: int = 404
 ) -> dict[str, Any]:
-    """A page of rows, which come with the latest first: in that order unless `order` says otherwise, `limit` of them (from
-    1 to `most`), those behind the one whose id is `after`. Raises Refused, with the status `unknown` for an `after` that is
-    none."""
+    """Return a page of rows, which come newest first.
+
+    Query parameters: `order` (asc or desc), `limit` (1 to `most`), `after` (an id: the page starts behind it). Raises
+    Refused, with the status `unknown` for an `after` that does not exist.
+    """
     limit = asked.get("limit", str(usual))
     if not re.fullmatch("[1-9][0-9]{0,5}", limit, re.ASCII) or int(limit) > most:
         raise Refused(f"limit: expected a number from 1 to {most:,}", code="invalid_value", param="limit")

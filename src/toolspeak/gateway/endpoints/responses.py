@@ -1,4 +1,4 @@
-"""Responses that are stored: a conversation that goes on from one, and `/v1/responses/{id}`."""
+"""`/v1/responses` with stored responses: a request may continue from one, and `/v1/responses/{id}` shows or deletes it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """One request to /v1/responses, before its model is asked and after."""
+    """One request to /v1/responses, before and after the model answers."""
 
     def __init__(self, gateway: Gateway, exchange: RequestContext) -> None:
         self._store = gateway.store
@@ -31,8 +31,8 @@ class Session:
         self._saves = False
 
     async def read(self, body: dict[str, Any]) -> IncomingRequest:
-        """What is asked for, the earlier conversation included. Raises Refused."""
-        self._input = given = body["input"]  # what is new, and alone is stored
+        """Return the request, including the earlier conversation. Raises Refused."""
+        self._input = given = body["input"]  # only the new items are stored
         previous = body.get("previous_response_id") or ""
         items = cast("list[dict[str, Any]]", given) if isinstance(given, list) else []
         places = {str(item["id"])[:200]: f"input.{at}" for at, item in enumerate(items) if is_reference(item)}
@@ -45,15 +45,15 @@ class Session:
         return replace(asked, store=self._saves, echo=echo, ignored=(*asked.ignored, *ignored))
 
     async def save(self, response: dict[str, Any]) -> None:
-        """Stores a response that is over, if it is to be stored. Raises Refused where it cannot be."""
+        """Store a finished response, if the request asks for it. Raises Refused if that fails."""
         if self._store is not None and self._saves:
             stamp = str(response["id"]).removeprefix("resp_")
             new = partial(openai_responses.stored_items, self._input, stamp)
             await self._store.save(self._owner, response, new, self._earlier)
 
     async def _whole(self, previous: str, given: Any, places: dict[str, str]) -> list[Any]:
-        """The items of a conversation: the earlier ones, then what is given, in full where it is only named. `places`:
-        where each name stands."""
+        """Return the items of a conversation: the earlier ones, then the given ones, with references replaced by the
+        items. `places` says where each reference is in the body."""
         if self._store is None:
             raise _not_stored(next(iter(places.values()), "") if not previous else "")
         earlier = await self._store.conversation(self._owner, previous, tuple(places), self._longest)
@@ -71,13 +71,13 @@ class Session:
 def _not_stored(where: str) -> Refused:
     if where:
         said = (
-            f"{where}: no items are stored here, so that none can be named by its id: send the item itself (set "
-            "`store: false` in the client, such as providerOptions.openai.store), or have the gateway's operator turn the store on"
+            f"{where}: this gateway stores no items, so none can be referred to by its id: send the item itself (set "
+            "`store: false` in the client, such as providerOptions.openai.store), or ask the gateway's operator to turn the store on"
         )
         return Refused(said, code="unsupported_value", param=where)
     said = (
-        "previous_response_id: no responses are stored here. Send the whole conversation as input, or have the "
-        "gateway's operator turn the store on ([store] with path and responses = true in its configuration)"
+        "previous_response_id: this gateway stores no responses. Send the whole conversation as input, or ask the "
+        "gateway's operator to turn the store on ([store] with path and responses = true in its configuration)"
     )
     return Refused(said, code="unsupported_parameter", param="previous_response_id")
 
@@ -90,7 +90,7 @@ async def create(gateway: Gateway, exchange: RequestContext, _: str) -> None:
 async def show(gateway: Gateway, exchange: RequestContext, key: str) -> None:
     """Answers `GET /v1/responses/{id}`. Raises Refused (404)."""
     if query(exchange).get("stream") == "true":
-        raise Refused("stream: a response that is over is shown whole", code="unsupported_parameter", param="stream")
+        raise Refused("stream: a finished response cannot be streamed", code="unsupported_parameter", param="stream")
     body = await gateway.store.body(exchange.owner, key) if gateway.store else None
     if body is None:
         raise _missing(key)

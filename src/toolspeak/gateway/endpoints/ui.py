@@ -1,7 +1,7 @@
-"""The page at `/ui`: its files, which need no key and hold nothing, and what it asks for, which does.
+"""The page at `/ui`: its files, which need no key and contain no data, and its API, which does need one.
 
-A page of another origin may ask nothing here, whatever the configuration says of CORS, and on loopback the Host header must
-name this machine: a browser that was led astray is turned away before its key is looked at.
+Pages of other origins may not use that API, whatever the configuration says about CORS, and on loopback the Host header
+must name this machine. Both are checked before the key, so that a page cannot misuse a user's browser.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ WATCHED = frozenset(
         *("/api/chat", "/api/generate"),
     )
 )
-"""What is kept to be seen: requests that a model answers."""
+"""The routes whose requests are recorded for the page: those that a model answers."""
 FACTS = (
     "status",
     "code",
@@ -69,22 +69,22 @@ FACTS = (
     "retries",
     "repairs",
 )
-"""What of the record of a request is shown of it."""
+"""The fields of a request's record that the page shows."""
 OPTIONS = ("choice", "temperature", "max_tokens", "seed")
 DIALECTS = 32
-"""How many models in another dialect are kept ready."""
+"""How many models with another dialect are cached."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchedModel(Served):
-    """A model whose replies are kept as well."""
+    """A served model whose replies are recorded for the page."""
 
     entry: Entry
 
     async def answer(
         self, request: Request, *, whole: bool = False, eager: Collection[str] = ()
     ) -> AsyncGenerator[Event | Done[Reply]]:
-        """The events of a reply; see `Served`."""
+        """Yield the events of a reply; see `Served`."""
         async with aclosing(Served.answer(self, request, whole=whole, eager=eager)) as events:
             async for event in events:
                 if isinstance(event, Done):
@@ -95,21 +95,21 @@ class WatchedModel(Served):
 
 
 class RowWriter:
-    """Writes the rows of a turn as server-sent events; an error that ends them is a row too."""
+    """Writes the rows of a turn as server-sent events. An error that ends them is a row too."""
 
     content_type = CONTENT_TYPE
 
     def row(self, row: Mapping[str, Any]) -> bytes:
-        """A row as an event."""
+        """Return a row as an event."""
         return f"data: {json.dumps(row, default=str)}\n\n".encode()
 
     def error(self, error: Refused) -> bytes:
-        """The row of an error."""
+        """Return an error as an event."""
         return self.row({"row": "error", "type": "Refused", "message": str(error), "attempts": []})
 
 
 class Interface:
-    """Serves the page of a gateway."""
+    """Serves the page of a gateway, and its API."""
 
     def __init__(self, settings: Page, gateway: Gateway) -> None:
         self.settings = settings
@@ -134,11 +134,11 @@ class Interface:
         self.reports = Reports(settings.reports) if settings.reports else None
 
     def serves(self, path: str) -> bool:
-        """Whether a path is one of the page's."""
+        """Whether a path belongs to the page."""
         return path == HOME or path.startswith(f"{HOME}/")
 
     async def let_in(self, exchange: RequestContext, _: Callable[[], Awaitable[None]]) -> None:
-        """Answers a request to the page. Raises Refused."""
+        """Answer a request to the page. Raises Refused."""
         exchange.record.route = HOME
         path: str = exchange.scope["path"]
         self._check_page(exchange, api=path.startswith(API))
@@ -155,7 +155,7 @@ class Interface:
 
     @contextmanager
     def watch(self, record: Record, receive: Receive, send: Send) -> Generator[tuple[Receive, Send]]:
-        """Keeps a request that models answer, where requests are kept."""
+        """Record a request that models answer, if requests are recorded."""
         if self.ring is None or (record.method, record.route) not in WATCHED:
             yield receive, send
             return
@@ -167,7 +167,7 @@ class Interface:
             entry.end({name: getattr(record, name) for name in FACTS})
 
     def listened_to(self, asked: IncomingRequest, served: Served) -> Served:
-        """The model, whoever watches this request hearing what it is asked and answers."""
+        """Return the model, recording its prompts and output for this request."""
         entry = listener()
         if not isinstance(entry, Entry):
             return served
@@ -182,14 +182,14 @@ class Interface:
         return WatchedModel(tapped.settings, tapped.model, entry)
 
     def _check_page(self, exchange: RequestContext, *, api: bool) -> None:
-        """Raises Refused where a page of another origin asks, or one whose name was made to mean this machine."""
+        """Raises Refused for a page of another origin, and for DNS rebinding."""
         host, origin = exchange.header(b"host"), exchange.header(b"origin")
         if is_loopback(self.gateway.settings.host) and not names_loopback(host):
-            said = "this page answers to localhost alone; the Host header names another"
+            said = "this page accepts only requests whose Host header names localhost"
             raise Refused(said, status=403, code="host_not_allowed")
         elsewhere = origin and origin.partition("://")[2] != host
         if elsewhere or (api and exchange.header(b"sec-fetch-site") in ("cross-site", "same-site")):
-            raise Refused("only the page itself may ask here", status=403, code="origin_not_allowed")
+            raise Refused("only the page itself may use this address", status=403, code="origin_not_allowed")
 
     async def _file(self, exchange: RequestContext, name: str) -> None:
         found = asset(name)
@@ -209,10 +209,10 @@ class Interface:
         self.gateway.admission.check_open()
         await handle(exchange)
 
-    # -------------------------------------------------------------- what the page asks for
+    # -------------------------------------------------------------- the page's API
 
     async def about(self, exchange: RequestContext) -> None:
-        """What there is to choose from."""
+        """Answer with the models, tools and options to choose from."""
         models = self.gateway.models
         rows = [
             {"name": name, "asked": strategy_line(models.find(name).model)} for name in models.names(exchange.visible)
@@ -229,17 +229,17 @@ class Interface:
         await exchange.reply_json(200, told)
 
     async def dialects(self, exchange: RequestContext) -> None:
-        """All dialects, each with a call."""
+        """Answer with all dialects, each with an example call."""
         await exchange.reply_json(200, {"dialects": dialect_rows()})
 
     async def turn(self, exchange: RequestContext) -> None:
-        """A turn of the playground, told in events."""
+        """Answer with the events of a turn in the playground."""
         exchange.record.route = f"{API}turn"
         body = await self.gateway.read(exchange, TURN)
         await self._tell(exchange, body, lambda model, box, options: turn(model, body["messages"], box, options))
 
     async def resume(self, exchange: RequestContext) -> None:
-        """A run of the playground that goes on with answers to its pending calls, told in events."""
+        """Continue a run in the playground with answers to its pending calls, and answer with its events."""
         exchange.record.route = f"{API}resume"
         body = await self.gateway.read(exchange, RESUME)
         if self.settings.policy is None:
@@ -254,7 +254,7 @@ class Interface:
         body: Any,
         told: Callable[[Model, Toolbox, Options], AsyncGenerator[Mapping[str, Any]]],
     ) -> None:
-        """Writes the rows that come of a model, the tools and the options in a body."""
+        """Write the rows that the model produces for the tools and options in a body."""
         gateway = self.gateway
         async with gateway.admitted(exchange):
             box = await exchange.understand(self._box, body)
@@ -274,15 +274,15 @@ class Interface:
             await exchange.end()
 
     def _box(self, body: Any, tools: Callable[[Any], Any]) -> Toolbox:
-        """The tools of a turn: those of the command line that were chosen, and those that were pasted."""
+        """Return the tools of a turn: those chosen from the command line, and those pasted into the page."""
         offered = set(body.get("offered", ()))
         if self.settings.policy is not None and body.get("tools"):
-            said = "with --policy calls are run, and a tool that was pasted cannot be: give it on the command line (--tools)"
+            said = "with --policy calls are run, and a pasted tool cannot run: give it on the command line (--tools)"
             raise Refused(said, code="invalid_value", param="tools")
         return Toolbox(*(one for one in self.tools if one.name in offered), *(tools(_flat(body)) or ()))
 
     def tapped(self, served: Served) -> Served:
-        """The same, its model one that can be listened to."""
+        """Return the same with a model that can be recorded."""
         before, found = self._tapped.get(served.settings.name, (None, served))
         if before is not served:
             found = replace(served, model=tap(served.model))
@@ -290,7 +290,7 @@ class Interface:
         return found
 
     def _model(self, exchange: RequestContext, name: str, dialect: str) -> Model:
-        """The model of that name, as it is served or asked in another dialect."""
+        """Return the model of that name, as it is served or with another dialect."""
         served = self.tapped(self.gateway.models.find(name, exchange.visible))
         exchange.record.model = served.settings.name
         if not dialect:
@@ -302,13 +302,13 @@ class Interface:
         return found
 
     async def run(self, exchange: RequestContext) -> None:
-        """Runs a call to a tool that was given on the command line."""
+        """Run a call of a tool that was given on the command line."""
         exchange.record.route = f"{API}run"
         body = await self.gateway.read(exchange, CALL)
         if self.settings.policy is not None:
-            raise Refused("with --policy only the run itself runs calls", status=403, code="policy")
+            raise Refused("with --policy calls run only as part of a conversation", status=403, code="policy")
         if body["name"] not in self.tools:
-            said = f"{body['name'][:100]}: only tools that were given on the command line (--tools) run here"
+            said = f"{body['name'][:100]}: only tools that were given on the command line (--tools) can run"
             raise Refused(said, code="invalid_value", param="name")
         async with self.gateway.admitted(exchange):
             await exchange.reply_json(
@@ -316,7 +316,7 @@ class Interface:
             )
 
     async def read(self, exchange: RequestContext) -> None:
-        """How dialects read a reply."""
+        """Answer with how dialects parse a reply."""
         body = await self.gateway.read(exchange, READ)
         async with self.gateway.admitted(exchange):
             tools = await exchange.understand(lambda body, make: make(_flat(body)), body) if body.get("tools") else None
@@ -324,19 +324,19 @@ class Interface:
             await exchange.reply_json(200, told)
 
     async def draft(self, exchange: RequestContext) -> None:
-        """The dialect of a chat template."""
+        """Answer with the dialect of a chat template."""
         body = await self.gateway.read(exchange, DRAFT)
         async with self.gateway.admitted(exchange):
             told = await asyncio.to_thread(draft, body["template"], body.get("name", ""))
             await exchange.reply_json(200, told)
 
     async def live(self, exchange: RequestContext) -> None:
-        """Lines of the requests that changed since the page looked last."""
+        """Answer with the requests that changed since the page's last poll."""
         after = query(exchange).get("after", "0")
         await exchange.reply_json(200, self._ring().changes(_number(after, "after"), self._owner(exchange)))
 
     async def one_request(self, exchange: RequestContext) -> None:
-        """All that is kept of a request."""
+        """Answer with everything that is recorded of a request."""
         number = _number(query(exchange).get("number", ""), "number")
         entry = self._ring().find(number, self._owner(exchange))
         if entry is None:
@@ -345,20 +345,20 @@ class Interface:
 
     def _ring(self) -> Ring:
         if self.ring is None:
-            raise Refused("no requests are kept: set `live` in [ui]", status=404, code="not_found")
+            raise Refused("no requests are recorded: set `live` in [ui]", status=404, code="not_found")
         return self.ring
 
     def _owner(self, exchange: RequestContext) -> str | None:
-        """Whose requests may be seen: those of the key itself, everybody's (None) by an operator."""
+        """Return whose requests the key may see: its own, or everybody's (None) for an operator."""
         return None if exchange.owner in self.settings.operators else exchange.owner
 
     async def list_reports(self, exchange: RequestContext) -> None:
-        """The reports in the folder."""
+        """Answer with the reports in the folder."""
         rows = await asyncio.to_thread(self.reports.rows) if self.reports else []
         await exchange.reply_json(200, {"reports": rows})
 
     async def open_report(self, exchange: RequestContext) -> None:
-        """An address at which a report can be looked at once."""
+        """Answer with an address at which a report can be opened once."""
         body = await self.gateway.read(exchange, NAME)
         ticket = await asyncio.to_thread(self.reports.ticket, body["name"]) if self.reports else None
         if ticket is None:
@@ -369,7 +369,7 @@ class Interface:
         """A report, by its ticket."""
         found = await asyncio.to_thread(self.reports.take, ticket) if self.reports else None
         if found is None:
-            raise Refused("this address of a report was used, or is too old", status=404, code="not_found")
+            raise Refused("this address of a report was already used, or has expired", status=404, code="not_found")
         exchange.headers += REPORT
         await exchange.reply(200, found, b"text/html; charset=utf-8")
 
@@ -381,6 +381,6 @@ def _number(text: str, name: str) -> int:
 
 
 def _flat(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The tools of a body, without OpenAI's wrapper."""
+    """Return the tools of a body without OpenAI's wrapper."""
     rows = cast("list[dict[str, Any]]", body.get("tools", ()))
     return [row["function"] if isinstance(row.get("function"), dict) else row for row in rows]

@@ -1,4 +1,4 @@
-"""The bodies that the page sends: a JSON Schema for each, and the answers to pending calls."""
+"""The bodies that the page sends: a JSON Schema for each, and the parser of answers to pending calls."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ NAME: Schema = {"type": "object", "required": ["name"], "properties": {"name": T
 
 
 def answer_of(given: Any) -> bool | str | Edit | Answer:
-    """What somebody answers to a pending call."""
+    """Return somebody's answer to a pending call."""
     if not isinstance(given, dict):
         return given
     told = cast("dict[str, Any]", given)

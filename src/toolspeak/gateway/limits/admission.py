@@ -1,9 +1,9 @@
-"""Admits requests up to a number at once, queues some more, and refuses the rest.
+"""Admits a number of requests at once, queues some more, and refuses the rest.
 
-The places are shared out by key: one that becomes free goes to the key that has the fewest, among several to the one
-that was given none for longest, and among its requests to the one that has waited longest. Once as many wait as may, a
-key that has more of them waiting than another makes room for it: its last one is sent away. So one key can fill what
-nobody else wants, and no more.
+Places are shared out fairly by key. A free place goes to the key with the fewest running requests; among several, to
+the one that was served least recently; within a key, to its oldest request. If the queue is full, a new request of a
+key with fewer waiting requests replaces the newest request of the key with the most. So one key can use all capacity
+that nobody else wants, and no more.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ...errors import Refused
 from ..config.settings import Limits
 
 LONGEST = 30.0
-"""Seconds that a client is told to wait at most."""
+"""The largest `Retry-After` in seconds."""
 
 
 def ending() -> Refused:
-    """What is told to those who come, or are still there, when the process ends."""
+    """Return the error for new and waiting requests when the process ends."""
     return Refused("the gateway is shutting down", status=503, code="shutting_down", retry_after=1)
 
 
@@ -29,10 +29,10 @@ Waiter = asyncio.Future[None]
 
 
 class Admission:
-    """`running` requests at once, up to `waiting` more, for `patience` seconds at most.
+    """Runs `running` requests at once; up to `waiting` more wait, for `patience` seconds at most.
 
-    One a process. `draining` once the process ends: then nothing new is taken. `owner` is the name of the key that a
-    request came with, "" without one.
+    There is one per process. `draining` is set when the process ends: nothing new is accepted. `owner` is the name of a
+    request's key, "" without one.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -40,34 +40,34 @@ class Admission:
         self.running = 0
         self.draining = False
         self.on_free: Callable[[], None] = lambda: None
-        """Called when a place has become free that no request waits for."""
+        """Called when a place becomes free and no request waits for it."""
         self._held: Counter[str] = Counter()  # places by owner
         self._queues: dict[str, deque[tuple[int, Waiter]]] = {}  # by owner, none of them empty
         self._numbers = itertools.count()
-        self._last: dict[str, int] = {}  # when each owner was last given a place: as many as there are keys
-        self._mean = 1.0  # seconds that a request lately took
+        self._last: dict[str, int] = {}  # when each owner last got a place; bounded by the number of keys
+        self._mean = 1.0  # a moving average of the seconds that requests take
 
     @property
     def waiting(self) -> int:
         return sum(map(len, self._queues.values()))
 
     def check_open(self) -> None:
-        """Raises Refused once nothing new is taken."""
+        """Raises Refused once nothing new is accepted."""
         if self.draining:
             raise ending()
 
     def check(self, owner: str = "") -> None:
-        """Raises Refused where a request could not even wait: before its body is read."""
+        """Raises Refused, before the body is read, if a request could not even wait."""
         self.check_open()
         if (
             self.running >= self.limits.running
             and self.waiting >= self.limits.waiting
             and self._greediest(owner) is None
         ):
-            raise self._overloaded("too many requests are under way, and as many are waiting as may")
+            raise self._overloaded("too many requests are running, and the queue is full")
 
     async def enter(self, owner: str = "") -> None:
-        """Takes one of the places, waiting for it; `leave` gives it back. Raises Refused (429, 503)."""
+        """Wait for a place; `leave` gives it back. Raises Refused (429, 503)."""
         self.check(owner)
         if self.running < self.limits.running:
             self.running += 1
@@ -76,19 +76,19 @@ class Admission:
             await self._wait(owner)
 
     def leave(self, seconds: float, owner: str = "") -> None:
-        """Gives a place back, held for so many seconds, to whose turn it is."""
+        """Give back a place that was used for `seconds`."""
         self._mean += (seconds - self._mean) / 16
         self._free(owner)
 
     def take(self) -> bool:
-        """Takes a place that is free and that no request waits for; `free` gives it back."""
+        """Take a place if one is free and no request waits; `free` gives it back."""
         if self.draining or self.running >= self.limits.running:
             return False
         self.running += 1
         return True
 
     def free(self) -> None:
-        """Gives a place to the request whose turn it is, if one waits."""
+        """Pass a free place to the next waiting request, if there is one."""
         while self._queues:
             following = min(self._queues, key=self._turn)
             entry = self._queues[following][0]
@@ -101,7 +101,7 @@ class Admission:
         self.on_free()
 
     def drain(self) -> None:
-        """Takes nothing new from now on; who waits is sent away."""
+        """Accept nothing new, and refuse all waiting requests."""
         self.draining = True
         for queue in self._queues.values():
             for _, waiter in queue:
@@ -116,11 +116,11 @@ class Admission:
         waiter: Waiter = loop.create_future()
         entry = (next(self._numbers), waiter)
         self._queues.setdefault(owner, deque()).append(entry)
-        late = loop.call_later(self.limits.patience, self._tired, waiter)
+        late = loop.call_later(self.limits.patience, self._time_out, waiter)
         try:
             await waiter
         except asyncio.CancelledError:
-            # The place may have been given just before the client left.
+            # The place may have been granted just before the client left.
             if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
                 self._free(owner)
             raise
@@ -129,18 +129,18 @@ class Admission:
             self._forget(owner, entry)
 
     def _greediest(self, owner: str) -> str | None:
-        """The key that has the most requests waiting, where those are more than this owner would have; else None."""
+        """Return the key with the most waiting requests if it has more than this owner would have, else None."""
         if not self._queues:
             return None
         most = max(self._queues, key=lambda name: len(self._queues[name]))
         return most if len(self._queues[most]) > len(self._queues.get(owner, ())) + 1 else None
 
     def _send_away(self, owner: str) -> None:
-        """Tells the last of an owner's waiting requests to come back later."""
+        """Refuse the newest waiting request of an owner."""
         entry = self._queues[owner][-1]
         self._forget(owner, entry)
         if not entry[1].done():
-            entry[1].set_exception(self._overloaded("as many requests are waiting as may, most of them of this key"))
+            entry[1].set_exception(self._overloaded("the queue is full, and most requests in it are from this key"))
 
     def _forget(self, owner: str, entry: tuple[int, Waiter]) -> None:
         queue = self._queues.get(owner, deque())
@@ -149,12 +149,12 @@ class Admission:
         if not queue:
             self._queues.pop(owner, None)
 
-    def _tired(self, waiter: Waiter) -> None:
+    def _time_out(self, waiter: Waiter) -> None:
         if not waiter.done():
             waiter.set_exception(self._overloaded(f"no place became free within {self.limits.patience:g} s"))
 
     def _free(self, owner: str) -> None:
-        """Hands a place on to whose turn it is."""
+        """Pass a place on to the next waiting request."""
         self._held[owner] -= 1
         if self._held[owner] <= 0:
             del self._held[owner]
@@ -165,13 +165,13 @@ class Admission:
         self._last[owner] = next(self._numbers)
 
     def _turn(self, owner: str) -> tuple[int, int, int]:
-        """Whose turn it is: the least of these."""
+        """Return the sort key of an owner: the smallest is next."""
         return self._held[owner], self._last.get(owner, -1), self._queues[owner][0][0]
 
     def _overloaded(self, said: str) -> Refused:
         return Refused(said, status=429, code="overloaded", retry_after=self._later())
 
     def _later(self) -> float:
-        """Seconds until those who wait now have probably been served."""
+        """Estimate the seconds until the requests that wait now have been served."""
         turns = (self.waiting + 1) / max(1, self.limits.running)
         return min(LONGEST, max(1.0, turns * self._mean))

@@ -1,8 +1,7 @@
-"""Places for the lines of batches, for which nobody waits: at most half of all, and only those that nobody else wants.
+"""Places for the lines of batches: at most half of all places, and only those that no request wants.
 
-They are shared out by key, as those of requests are: one that becomes free goes to the key that has the fewest, among
-several to the one that was given none for longest. Who waits here waits as long as it takes; how many may is bounded by
-the batches that are worked on.
+A free place goes to the key with the fewest lines running; among several, to the one that was served least recently. A
+line waits as long as it takes. How many lines can wait is bounded by the batches in progress.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from .admission import Admission, ending
 
 
 class Background:
-    """The places of `admission` that lines of batches may have."""
+    """The places of `admission` that lines of batches may use."""
 
     def __init__(self, admission: Admission) -> None:
         self.most = max(1, admission.limits.running // 2)
@@ -28,7 +27,7 @@ class Background:
         admission.on_free = self._wake
 
     async def enter(self, owner: str) -> None:
-        """Takes one of the places, waiting for it; `leave` gives it back. Raises Refused (503) once the process ends."""
+        """Wait for a place; `leave` gives it back. Raises Refused (503) once the process ends."""
         self._admission.check_open()
         waiter = asyncio.get_running_loop().create_future()
         self._queues.setdefault(owner, deque()).append(waiter)
@@ -38,12 +37,12 @@ class Background:
         except asyncio.CancelledError:
             if waiter.cancelled():
                 self._forget(owner, waiter)
-            elif waiter.exception() is None:  # the place was given just before
+            elif waiter.exception() is None:  # the place was granted just before the cancellation
                 self.leave(owner)
             raise
 
     def leave(self, owner: str) -> None:
-        """Gives a place back."""
+        """Give back a place."""
         self.running -= 1
         self._held[owner] -= 1
         if self._held[owner] <= 0:
@@ -52,7 +51,7 @@ class Background:
         self._wake()
 
     def drain(self) -> None:
-        """Sends away who waits: the process ends."""
+        """Refuse all waiting lines, because the process ends."""
         for queue in self._queues.values():
             for waiter in queue:
                 if not waiter.done():

@@ -1,11 +1,11 @@
-"""The budgets of keys: tokens and money a day, counted in the store's file, which all processes share.
+"""Budgets of keys: tokens and money per day, counted in the store's file, which all processes share.
 
-What a reply costs is known when it is over. So each question to a model is added to the file as it ends, in one
-transaction that adds and never overwrites, and each request looks at the sum of all processes before its model is asked:
-a key that has used up its budget is refused until the day ends, at midnight UTC. What is under way then ends, and may
-exceed the budget. Requests that come at the same time share one look.
+The cost of a reply is known when it ends. So the cost of each model request is added to the file at its end, in a
+transaction that adds and never overwrites. Before a model is asked, the gateway looks at the sum of all processes: a
+key that has used up its budget is refused until midnight UTC. Requests in progress then still end, and may exceed the
+budget. Requests that come at the same time share one look.
 
-`metered` counts the questions: whole, failed and cut ones alike, by what the model tells, or by an estimate.
+`metered` counts whole, failed and cut replies alike, by the usage that the model reports, or by an estimate.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ CREATE TABLE IF NOT EXISTS key_spent (
 ) WITHOUT ROWID;
 """
 REMEMBERED = 31
-"""Days for which the sums of a day are kept."""
+"""Days for which daily sums are kept."""
 MILLION = 1_000_000
 Spend = Callable[[Callable[[], Usage]], None]
-"""Is told what a question cost, by something that works it out."""
+"""Is called with a function that computes what a model request cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +62,11 @@ class Budgets:
         self._looking: dict[str, asyncio.Task[Spent | None]] = {}
 
     async def check(self, key: Key) -> None:
-        """Raises Refused (429) where the key has used up what it may use today, 503 where that cannot be read."""
+        """Raises Refused: 429 if the key has used up its budget for today, 503 if that cannot be read."""
         if not key.budget:
             return
         looking = self._looking.get(key.name)
-        if looking is None:  # one that began earlier would not know what ended since
+        if looking is None:  # a read that began earlier would miss what ended since
             looking = self._looking[key.name] = asyncio.create_task(self._look(key.name))
         spent = await asyncio.shield(looking)
         if spent is None:
@@ -76,22 +76,22 @@ class Budgets:
             raise refusal
 
     def spend(self, key: Key, price: Price | None, usage: Callable[[], Usage]) -> None:
-        """Adds what a question cost, which takes long to estimate where it was large, and so is done in the thread. Not
-        waited for: what is read later in this process is read after it."""
+        """Add the cost of a model request, without waiting. The estimate runs in the thread, because it takes long for
+        a large request. Later reads in this process see it."""
         self._database.submit(self._add, key.name, _day(self._clock()), price, usage)
 
     async def spent(self, keys: Sequence[Key]) -> dict[str, Spent]:
-        """What each of the keys has spent today, by name; those of which that cannot be read are left out."""
+        """Return what each key has spent today, by name. Keys that cannot be read are left out."""
         found = await asyncio.gather(*(self._look(key.name) for key in keys))
         return {key.name: spent for key, spent in zip(keys, found, strict=True) if spent is not None}
 
     def close(self) -> None:
-        """Writes what is still to be written, and ends the thread."""
+        """Write what is pending, and end the thread."""
         self._database.close()
 
     async def _look(self, name: str) -> Spent | None:
         asking = self._database.submit(self._read, name, _day(self._clock()))
-        self._looking.pop(name, None)  # whoever comes from now on looks again
+        self._looking.pop(name, None)  # later requests read again
         return await asyncio.wrap_future(asking)
 
     # ------------------------------------------------------------------ in the thread
@@ -120,17 +120,17 @@ class Budgets:
                 database.execute(adding, (name, day, tokens, money))
                 database.execute("DELETE FROM key_spent WHERE day < ?", (oldest,))
         except sqlite3.Error as error:
-            log.error("what the key %s has spent cannot be counted (%d tokens): %s", name, tokens, error)
+            log.error("the spending of key %s cannot be counted (%d tokens): %s", name, tokens, error)
 
 
 def budgets_of(settings: Settings) -> Budgets | None:
-    """What counts the budgets of a gateway's keys; None where no key has one."""
+    """Return the budgets of a gateway's keys; None if no key has one."""
     counted = any(key.budget for key in settings.keys)
     return Budgets(settings.store.path) if settings.store and counted else None
 
 
 def cost(usage: Usage, price: Price | None) -> float:
-    """What a question costs, by the prices of a million tokens."""
+    """Return the price of a model request."""
     if price is None:
         return 0.0
     cached = min(usage.cached_tokens, usage.prompt_tokens)
@@ -155,15 +155,17 @@ def _refusal(budget: Budget, spent: Spent, now: float) -> Refused | None:
     today = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     end = today + timedelta(days=1)
     wait = max(1, math.ceil(end.timestamp() - now))
-    said = f"this key may use {'; it may use '.join(over)}. That begins anew at {end:%Y-%m-%dT%H:%M:%SZ}, in {wait:,} s"
+    said = (
+        f"this key may use {'; it may use '.join(over)}. The budget is reset at {end:%Y-%m-%dT%H:%M:%SZ}, in {wait:,} s"
+    )
     return Refused(said, status=429, code="insufficient_quota", retry_after=wait)
 
 
-# ------------------------------------------------------------------ what a question costs
+# ------------------------------------------------------------------ the cost of a request
 
 
 class Metered(Wrapper[Model]):
-    """A model of which `spend` is told what each question cost, one that failed or was cut too."""
+    """A model that reports the cost of each request to `spend`, also of failed and cut ones."""
 
     def __init__(self, model: Model, spend: Spend) -> None:
         super().__init__(model)
@@ -178,7 +180,7 @@ class Metered(Wrapper[Model]):
                     measured.take(event)
                     yield event
         except ModelError:
-            measured.failed = not measured.begun  # nothing came: it was refused, or nobody was there
+            measured.failed = not measured.begun  # no event: the server refused it or could not be reached
             raise
         finally:
             self._spend(partial(measured.usage, request))
@@ -190,7 +192,7 @@ class Metered(Wrapper[Model]):
 
 
 class _Measured:
-    """What came of one reply."""
+    """Collects the usage of one reply."""
 
     __slots__ = ("_letters", "_told", "_wide", "begun", "failed")
 
@@ -216,7 +218,7 @@ class _Measured:
         self._letters += len(text) - wide
 
     def usage(self, request: Request) -> Usage:
-        """What the question cost: what the model told, else an estimate."""
+        """Return the usage that the model reported, else an estimate."""
         if self.failed:
             return Usage()
         told = self._told

@@ -1,8 +1,8 @@
-"""Gives memory back to the system after a large request.
+"""Returns memory to the system after a large request.
 
-The C library keeps what was freed for later. A request of ten megabytes takes a hundred while it is read, in several
-threads, each with a pool of its own, and most of that would stay. Where the library can be asked to give it back
-(glibc), it is: in a thread, soon after a large request, and for many of them once.
+The C library keeps freed memory for later use. A request of ten megabytes takes a hundred while it is parsed, in
+several threads that each have a pool, and most of that would stay allocated. On glibc the gateway asks the library to
+return it: in a thread, soon after a large request, and once for several of them.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Callable
 from contextlib import suppress
 
 LARGE = 300_000
-"""Bytes of a request or an answer after which memory is given back."""
+"""Bytes of a request or response after which memory is returned."""
 SOON = 0.5
-"""Seconds after which it is: what ends until then is part of it."""
+"""Seconds until it is returned. Requests that end before then share the call."""
 SETTINGS = ((-8, 4), (-3, 1_000_000), (-1, 1_000_000))
 """Of glibc's malloc (malloc.h): four pools for all threads; blocks from a megabyte on by themselves, given back when
 they are freed; no more than a megabyte free at the end of a pool. Left alone it raises the last two to what was freed
@@ -23,14 +23,14 @@ before."""
 
 
 class Trimmer:
-    """Gives memory back to the system, as often as is useful."""
+    """Returns memory to the system, as often as is useful."""
 
     def __init__(self, trim: Callable[[], object] | None = None) -> None:
         self._trim = trim or trimming()
         self._due: asyncio.TimerHandle | None = None
 
     def ended(self, size: int) -> None:
-        """A request is over that was so many bytes with its answer."""
+        """Note that a request ended; `size` is its bytes with its response."""
         if size < LARGE:
             return
         if self._due is None:
@@ -51,7 +51,7 @@ def trimming() -> Callable[[], object]:
 
 
 def set_up_malloc() -> None:
-    """Has the C library give back more by itself: see `SETTINGS`."""
+    """Make the C library return more memory by itself: see `SETTINGS`."""
     with suppress(AttributeError, OSError, TypeError):
         for name, value in SETTINGS:
             ctypes.CDLL(None).mallopt(name, value)

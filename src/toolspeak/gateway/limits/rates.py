@@ -1,8 +1,8 @@
 """Counts the use of each key in the memory of one process, on the event loop.
 
-Requests and tokens are buckets that fill up evenly, a minute's worth deep. The tokens of a request are known only after
-it: they are taken then, and a bucket in debt lets nobody in until it has filled again. Several processes that share the
-rates of their keys count in a file: see `shared_rates`.
+Requests and tokens are token buckets that hold one minute's worth and refill evenly. The tokens of a request are known
+only at its end. They are taken then, and a bucket in debt admits nothing until it has refilled. Several processes that
+share the rates of keys count in a file: see `shared_rates`.
 """
 
 from __future__ import annotations
@@ -22,34 +22,36 @@ MINUTE = 60.0
 
 @dataclass(slots=True)
 class Spent:
-    """What a request has used; whoever answers it adds the tokens."""
+    """The tokens that a request has used; the handler sets them."""
 
     tokens: int = 0
 
 
 @dataclass(slots=True)
 class Bucket:
-    """What is left of a rate: `level` at a time; below zero it is in debt."""
+    """The `level` of a bucket at a time; below zero it is in debt."""
 
     limit: int
     level: float
     at: float
 
     def filled(self, now: float) -> float:
-        """What is left by now. A clock that was set back adds nothing."""
+        """Return the level now. A clock that was set back adds nothing."""
         return min(float(self.limit), self.level + max(0.0, now - self.at) * self.limit / MINUTE)
 
 
 @dataclass(slots=True)
 class Lines:
-    """The lines of batches that a key has under way, and the `tokens` that one of them lately took."""
+    """The lines of batches that a key has running, and the `tokens` that one of them took lately."""
 
     running: int = 0
     tokens: float | None = None
 
     def refusal(self, rates: Rates, levels: Mapping[str, float]) -> Refused | None:
-        """Why one more has to wait, by what is left of each rate: lines leave half of it to requests, for which somebody
-        waits. What those under way will take is counted as if it was taken."""
+        """Return why a further line must wait, given the level of each rate; None if it need not.
+
+        Lines leave half of each rate to interactive requests. The expected tokens of running lines count as used.
+        """
         for what, limit in limits_of(rates):
             least = (limit + 1) / 2
             level = levels.get(what, float(limit))
@@ -79,7 +81,7 @@ class _Use:
 
 
 class Counter:
-    """The counts of all keys in this process alone."""
+    """The counters of all keys, for a single process."""
 
     def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
@@ -87,8 +89,8 @@ class Counter:
 
     @asynccontextmanager
     async def counted(self, key: Key, headers: Headers, *, background: bool = False) -> AsyncGenerator[Spent]:
-        """Counts the request inside. Adds to `headers` what is left. Raises Refused: 429 where a rate is used up, for one
-        in the `background`, a line of a batch, where half of it is."""
+        """Count the request inside the context, and add the remaining rates to `headers`. Raises Refused (429) if a
+        rate is used up; for a line of a batch (`background`), if half of it is."""
         spent = Spent()
         if not key.rates:
             yield spent
@@ -113,7 +115,7 @@ class Counter:
                 bucket.level, bucket.at = bucket.filled(now) - spent.tokens, now
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing: there is nothing to close."""
 
     def _take(self, use: _Use, rates: Rates, headers: Headers) -> None:
         now = self._clock()
@@ -136,28 +138,28 @@ class Counter:
 
 
 def limits_of(rates: Rates) -> list[tuple[str, int]]:
-    """The rates of a minute that a key has, each with its limit."""
+    """Return the per-minute rates of a key, each with its limit."""
     both = (("requests", rates.requests), ("tokens", rates.tokens))
     return [(what, limit) for what, limit in both if limit is not None]
 
 
 def empty_bucket(what: str, limit: int, level: float) -> Refused:
-    """The refusal where a rate of a minute is used up."""
+    """Return the refusal for a per-minute rate that is used up."""
     return _used_up(f"{limit:,} {what} a minute", (1 - level) * MINUTE / limit)
 
 
 def all_running(limit: int) -> Refused:
-    """The refusal where a key has as many requests under way as it may."""
+    """Return the refusal for a key with too many running requests."""
     return _used_up(f"{limit:,} requests at once", 1)
 
 
 def _used_up(rate: str, wait: float) -> Refused:
-    said = f"this key may use {rate}, and has; try again in {math.ceil(wait)} s"
+    said = f"this key has used up its limit of {rate}; try again in {math.ceil(wait)} s"
     return Refused(said, status=429, code="rate_limit_exceeded", retry_after=math.ceil(wait))
 
 
 def rate_headers(what: str, limit: int, level: float) -> Headers:
-    """What is left, as OpenAI's headers tell it."""
+    """Return the remaining rate in OpenAI's headers."""
     full = math.ceil((limit - level) * MINUTE / limit)
     values = {"limit": str(limit), "remaining": str(max(0, math.floor(level))), "reset": f"{full}s"}
     return [(f"x-ratelimit-{name}-{what}".encode(), value.encode()) for name, value in values.items()]

@@ -1,4 +1,4 @@
-"""The JSON Schemas that a request holds, within bounds: a small one can ask for more work than anybody can do."""
+"""Bounds the JSON Schemas in a request: a small schema can require exponential work."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from ..tool_cache import Toolsets
 Tools = tuple[Tool[..., Any], ...] | None
 
 ALL = 32
-"""All schemas of a request together may be so many times as large as one."""
+"""All schemas of a request together may have so many times the size of one."""
 WORK = 100_000
-"""How many times schemas may be applied to one value, each alternative counted."""
+"""How many schemas may be applied to one value, counting each alternative."""
 CHAIN = 200
-"""How many schemas may refer to one another in a row."""
+"""The longest chain of references."""
 LETTER = re.compile(rb"\\u00[2-7]")
-"""A plain letter or sign, escaped: `$ref` can be written so, too."""
+"""An escaped ASCII character: `$ref` can be written with these, too."""
 HERE = ("not", "if", "then", "else")
-"""The keywords whose schema is applied to the very value, beside lists of alternatives."""
+"""Keywords whose schema applies to the same value, besides lists of alternatives."""
 
 
 def bounded_tools(raw: bytes, limits: Limits, make: Toolsets) -> Callable[[Any], Tools]:
-    """`make` for what came in the body `raw`. Raises Refused for schemas that are too large or too much work."""
+    """Return `make` with checks for the body `raw`. It raises Refused for schemas that are too large or too complex."""
     if harmless(raw, limits):
         return make
 
@@ -45,15 +45,15 @@ def bounded_tools(raw: bytes, limits: Limits, make: Toolsets) -> Callable[[Any],
 
 
 def harmless(raw: bytes, limits: Limits) -> bool:
-    """Whether no schema in a body can be too large or hold a reference; without one, the work is bounded by the
-    size."""
+    """Whether no schema in a body can be too large or contain a reference. Without references, size bounds the work."""
     if len(raw) > limits.schema or b"$ref" in raw or b'Ref"' in raw:
         return False
     return b"\\u00" not in raw or LETTER.search(raw) is None
 
 
 def check_schema(schema: Any, where: str, limits: Limits) -> int:
-    """The size of a schema. Raises Refused where it is too large, refers elsewhere, or asks for too much work."""
+    """Return the size of a schema. Raises Refused if it is too large, refers to other documents, or needs too much
+    work."""
     if not isinstance(schema, Mapping):
         return 0
     size = len(json.dumps(schema))
@@ -75,7 +75,7 @@ def check_format(schema: Schema | None, where: str, limits: Limits) -> None:
 
 
 class _Work:
-    """How much work one schema asks for."""
+    """Computes how much work a schema requires."""
 
     def __init__(self, root: Mapping[str, Any], where: str) -> None:
         self._root = root
@@ -91,19 +91,19 @@ class _Work:
                 continue
             node = cast("Mapping[str, Any]", node)
             if self._of(node, 0) > WORK:
-                raise _refused(self._where, "the schema has too many alternatives inside one another")
+                raise _refused(self._where, "the schema has too many nested alternatives")
             rest += _inner(node)
 
     def _of(self, node: Any, chain: int) -> int:
-        """How often schemas are applied to a value to which this one is applied."""
+        """Return how many schemas are applied to a value to which this one is applied."""
         if not isinstance(node, Mapping):
             return 1
         node = cast("Mapping[str, Any]", node)
         if chain > CHAIN:
-            raise _refused(self._where, f"more than {CHAIN} schemas refer to one another in a row")
+            raise _refused(self._where, f"more than {CHAIN} references follow one another")
         known = self._known.get(id(node))
         if known is None:
-            self._known[id(node)] = 1  # a schema that comes back to itself is not followed again
+            self._known[id(node)] = 1  # a recursive schema is followed once
             applied = _applied(node)
             known = 1 + sum(self._of(inner, chain + 1) for inner in applied)
             for word in ("$ref", "$dynamicRef", "$recursiveRef"):
@@ -116,12 +116,12 @@ class _Work:
         if ref == "#":
             return self._root
         if not (isinstance(ref, str) and ref.startswith("#/")):
-            raise _refused(self._where, "a $ref leads out of the schema; expected one such as #/$defs/NAME")
+            raise _refused(self._where, "a $ref points outside the schema; expected one such as #/$defs/NAME")
         return resolve(self._root, ref)
 
 
 def _applied(node: Mapping[str, Any]) -> list[Any]:
-    """The schemas that are applied to the same value as this one."""
+    """Return the schemas that are applied to the same value as this one."""
     found = [node[word] for word in HERE if word in node]
     for word in ("anyOf", "oneOf", "allOf"):
         if isinstance(node.get(word), list):
@@ -132,7 +132,7 @@ def _applied(node: Mapping[str, Any]) -> list[Any]:
 
 
 def _inner(node: Mapping[str, Any]) -> list[Any]:
-    """The schemas right inside a schema."""
+    """Return the schemas directly inside a schema."""
     found: list[Any] = []
     for word, value in node.items():
         if word in ONE:

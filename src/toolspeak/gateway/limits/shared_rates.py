@@ -1,15 +1,16 @@
-"""The rates of keys that several processes share, counted in SQLite and leased to each process in batches.
+"""Rates of keys that several processes share: counted in SQLite, and leased to each process in batches.
 
-A transaction for each request would double what a request costs. So a process draws a share of a key's rates from the
-file before it is used: credits for requests and tokens, places for requests under way. It counts in them on the event
-loop, and draws again when they are used up.
+A transaction per request would double the cost of a request. So a process draws a share of a key's rates from the file
+in advance: credits for requests and tokens, and places for running requests. It spends them on the event loop, and
+draws again when they are used up.
 
-- No limit is ever overrun by this: what is drawn was taken out of the bucket, and no bucket fills up above its limit less
-  what others have drawn (`key_lease`). Tokens alone are known only after a reply, as without a file; a debt is written at once.
-- What is drawn and not used comes back after `HOLD` seconds without a request, and at the end; a process that dies
-  loses its credits, its places are dropped. So another process may refuse a little early: see `SHARE` and `SPARE`.
-- All transactions are made by one thread, in order; whatever goes to it is taken out of the lease first. A draw is a task of
-  its own, which all who wait share: a client that leaves in the middle of one loses nothing.
+- No limit is exceeded because of this: drawn credits were taken out of the bucket, and no bucket fills above its limit
+  less what others have drawn (`key_lease`). Only tokens are known after a reply, as without a file; a debt is written
+  at once.
+- Unused credits go back after `HOLD` seconds without a request, and at the end. A process that dies loses its credits,
+  and its places are freed. So another process may refuse a little early: see `SHARE` and `SPARE`.
+- One thread makes all transactions, in order. Whatever it is to write is taken out of the lease first. A draw is a task
+  of its own, which all waiting requests share: a client that leaves in the middle loses nothing.
 """
 
 from __future__ import annotations
@@ -43,20 +44,19 @@ CREATE TABLE IF NOT EXISTS key_lease (
 """
 HOST = socket.gethostname()
 SHARE = 32
-"""A process draws at most this part of a minute's requests or tokens, and at most a quarter of what is left."""
+"""A process draws at most this part of a rate per minute, and at most a quarter of what is left."""
 SPARE = 16
-"""A process keeps at most this part of the places of a key that it does not use: none where there are fewer."""
+"""A process keeps at most this part of a key's places unused; none if that is less than one."""
 HOLD = 1.0
-"""Seconds for which credits are held that nobody uses."""
+"""Seconds for which unused credits are held."""
 AGAIN = 0.25
-"""Seconds for which a refusal stands without another look at the file."""
+"""Seconds for which a refusal stands before the file is read again."""
 Credits = dict[str, float]
 
 
 @dataclass(slots=True)
 class _Lease:
-    """What this process has drawn for one key and not used yet. `places` are those it may fill, `running` those it
-    does."""
+    """What this process has drawn for one key. `places` may be filled by requests, `running` of them are."""
 
     key: Key
     credits: Credits = field(default_factory=dict[str, float])
@@ -66,29 +66,29 @@ class _Lease:
     running: int = 0
     lines: Lines = field(default_factory=Lines)
     left: dict[str, Bucket] = field(default_factory=dict[str, Bucket])
-    """What the file held after the last draw."""
+    """The levels in the file after the last draw."""
     refusal: Callable[[], Refused] | None = None
     stands: float | None = None
-    """When there was a refusal that stands for `AGAIN` seconds."""
+    """The time of the last refusal, which stands for `AGAIN` seconds."""
     drawing: asyncio.Task[None] | None = None
     timer: asyncio.TimerHandle | None = None
     busy: bool = False
 
     def cover(self, now: float, longest: float) -> bool:
-        """Whether one more request can begin with what is at hand."""
+        """Whether the lease covers one more request."""
         if any(self.credits.get(what, 0.0) < 1 or now >= self.until for what, _ in limits_of(self.key.rates)):
             return False
         return self.key.rates.running is None or (self.running < self.places and now + longest <= self.places_until)
 
     def give(self) -> Credits:
-        """All credits, which are no longer here."""
+        """Return all credits, removing them from the lease."""
         credits_, self.credits = self.credits, {}
         return credits_
 
 
 @dataclass(slots=True)
 class _Drawn:
-    """What a draw gave."""
+    """The result of a draw."""
 
     now: float = 0.0
     credits: Credits = field(default_factory=dict[str, float])
@@ -96,11 +96,11 @@ class _Drawn:
     left: dict[str, Bucket] = field(default_factory=dict[str, Bucket])
     refusal: Callable[[], Refused] | None = None
     stands: bool = False
-    """Whether the refusal holds for a moment: a bucket fills up slowly, a place may be free at once."""
+    """Whether the refusal stands for a moment: a bucket refills slowly, but a place may be free at once."""
 
 
 class SharedCounter:
-    """The counts of all keys in the file at `path`. `longest` is what a request may take at most, in seconds."""
+    """The counters of all keys in the file at `path`. `longest` is the longest time of a request in seconds."""
 
     def __init__(self, path: str, *, longest: float = 600.0, clock: Callable[[], float] = time.time) -> None:
         self._longest = longest
@@ -111,7 +111,7 @@ class SharedCounter:
 
     @asynccontextmanager
     async def counted(self, key: Key, headers: Headers, *, background: bool = False) -> AsyncGenerator[Spent]:
-        """As `Counter.counted`. What other processes have used is known as of the last draw."""
+        """Like `Counter.counted`. The use by other processes is known as of the last draw."""
         spent = Spent()
         if not key.rates:
             yield spent
@@ -133,7 +133,7 @@ class SharedCounter:
             self._end(lease, spent)
 
     def close(self) -> None:
-        """Gives back what is not used, and ends the thread."""
+        """Give back unused credits, and end the thread."""
         for lease in self._leases.values():
             if lease.timer:
                 lease.timer.cancel()
@@ -143,7 +143,7 @@ class SharedCounter:
     # ------------------------------------------------------------------ on the event loop
 
     async def _covered(self, lease: _Lease) -> None:
-        """Begins a request with what is at hand, after a draw where that is not enough."""
+        """Start a request with the credits of the lease, after a draw if they are not enough."""
         while not lease.cover(self._clock(), self._longest):
             if lease.refusal and lease.stands is not None and 0 <= self._clock() - lease.stands < AGAIN:
                 raise lease.refusal()
@@ -165,7 +165,7 @@ class SharedCounter:
             drawn = await asyncio.wrap_future(drawing)
         finally:
             lease.drawing = None
-        for what, amount in drawn.credits.items():  # what was spent meanwhile stands there as a debt
+        for what, amount in drawn.credits.items():  # what was spent meanwhile is in the lease as a debt
             lease.credits[what] = lease.credits.get(what, 0.0) + amount
         lease.until = drawn.now + HOLD * 2
         if drawn.places is not None:
@@ -175,13 +175,12 @@ class SharedCounter:
         self._look_later(lease)
 
     def _end(self, lease: _Lease, spent: Spent) -> None:
-        """A request is over. Not waited for: what is written is written after what was drawn, even if the client
-        left."""
+        """End a request, without waiting: the thread writes in order, even if the client left."""
         lease.running -= 1
         rates = lease.key.rates
         if rates.running is not None:
             lease.refusal = None
-            # While a draw is under way, what it will give is not known: whoever it is for ends it.
+            # During a draw its result is unknown: the request that waits for it settles it.
             if lease.drawing is None and lease.places - lease.running > rates.running // SPARE:
                 lease.places = lease.running
                 self._database.submit(self._settle, lease.key, {}, lease.places)
@@ -196,7 +195,7 @@ class SharedCounter:
             lease.timer = asyncio.get_running_loop().call_later(HOLD, self._look, lease)
 
     def _look(self, lease: _Lease) -> None:
-        """Gives back what was not used since the last look, and looks again where something was."""
+        """Give back what was not used since the last check, and check again later if anything was used."""
         lease.timer = None
         if lease.busy or lease.drawing:
             lease.busy = False
@@ -213,7 +212,7 @@ class SharedCounter:
         return [line for what, bucket in lease.left.items() for line in rate_headers(what, bucket.limit, levels[what])]
 
     def _levels(self, lease: _Lease) -> Credits:
-        """What is left of each rate, as far as is known here."""
+        """Return the rest of each rate, as far as this process knows."""
         now, credits_ = self._clock(), lease.credits
         return {
             what: min(float(bucket.limit), bucket.filled(now) + credits_.get(what, 0.0))
@@ -223,7 +222,7 @@ class SharedCounter:
     # ------------------------------------------------------------------ in the thread
 
     def _draw(self, key: Key, back: Credits, running: int) -> _Drawn:
-        """Gives credits back and draws new ones, and places for one request more than there are."""
+        """Give back credits and draw new ones, and places for one request more."""
         try:
             with self._database.transaction() as database:
                 return _Ledger(database, self._process, key, self._clock()).draw(back, running, self._longest * 2)
@@ -232,7 +231,7 @@ class SharedCounter:
             return _Drawn(refusal=_unavailable)
 
     def _settle(self, key: Key, back: Credits, places: int | None) -> None:
-        """Gives credits back, or writes a debt; `places` are those that stay."""
+        """Give back credits, or write a debt; `places` are kept."""
         try:
             with self._database.transaction() as database:
                 ledger = _Ledger(database, self._process, key, self._clock())
@@ -247,7 +246,7 @@ class SharedCounter:
 
 
 class _Ledger:
-    """The rows of one key, inside a transaction of one process."""
+    """The rows of one key, within a transaction."""
 
     def __init__(self, database: sqlite3.Connection, process: str, key: Key, now: float) -> None:
         self._database = database
@@ -276,23 +275,23 @@ class _Ledger:
         return drawn
 
     def level(self, what: str, limit: int, back: float) -> float:
-        """What is in a bucket by now, with what comes back: it fills up to its limit less all that is drawn, for that
-        is still to be used."""
+        """Return the level of a bucket now, including the credits that come back. It fills up to its limit less all
+        that is drawn, which can still be spent."""
         reading = "SELECT level, at FROM key_use WHERE key = ? AND what = ?"
         row = self._database.execute(reading, (self._key.name, what)).fetchone()
         bucket = Bucket(limit, *row) if row else Bucket(limit, float(limit), self._now)
         level = min(bucket.filled(self._now), limit - self._drawn(what)) + back
-        return min(level, limit - self._drawn(what, but=self._process))  # what was drawn may have run out since
+        return min(level, limit - self._drawn(what, but=self._process))  # leases may have expired since
 
     def keep(self, what: str, level: float, amount: float | None) -> None:
-        """Writes what is in a bucket, and what this process has drawn of it (None: as before)."""
+        """Write the level of a bucket, and what this process has drawn of it (None: unchanged)."""
         writing = "INSERT OR REPLACE INTO key_use VALUES (?, ?, ?, ?)"
         self._database.execute(writing, (self._key.name, what, level, self._now))
         if amount is not None:
             self.lease(what, amount, HOLD * 2)
 
     def lease(self, what: str, amount: float, seconds: float) -> None:
-        """Writes what this process has of something, and until when."""
+        """Write what this process has drawn, and until when."""
         place = (self._key.name, what, self._process)
         if amount > 0:
             row = (*place, HOST, os.getpid(), amount, self._now + seconds)
@@ -301,7 +300,8 @@ class _Ledger:
             self._database.execute("DELETE FROM key_lease WHERE key = ? AND what = ? AND process = ?", place)
 
     def _places(self, running: int, limit: int, longest: float) -> int:
-        """How many requests this process may have under way. Where no more than now, leases of the dead are dropped."""
+        """Return how many requests this process may run. If that is no more than now, leases of dead processes are
+        dropped."""
         free = limit - self._drawn("running", but=self._process)
         if free <= running:
             self._drop_the_dead()
@@ -311,7 +311,7 @@ class _Ledger:
         return places
 
     def _drawn(self, what: str, *, but: str = "") -> float:
-        """What all processes have drawn, or all but one."""
+        """Return what all processes have drawn, or all but one."""
         summing = (
             "SELECT coalesce(sum(amount), 0) FROM key_lease WHERE key = ? AND what = ? AND process <> ? AND until >= ?"
         )

@@ -1,9 +1,9 @@
-"""HTTP on a connection, bounded: how long the head of a request may be, how long it may take to come, what may stand
-between the chunks of a body and behind them, and how many requests may wait on one connection.
+"""Bounds the HTTP of a connection: the size of a request's head, the time it may take, the size of chunk extensions and
+trailers, and how many requests may be pipelined.
 
-uvicorn's protocol over httptools takes heads of any size, and waits for them for ever. It takes trailers and what a
-chunk says beside its size without a bound, and reads on while it answers: requests sent in a row, whose answers are not
-read, would pile up.
+uvicorn's protocol over httptools accepts heads of any size and waits for them forever. It also accepts trailers and
+chunk extensions of any size, and reads on while it answers: pipelined requests whose responses are not read would pile
+up.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from ..config.settings import Limits
 
 REASONS = {400: "Bad Request", 408: "Request Timeout", 429: "Too Many Requests", 431: "Request Header Fields Too Large"}
 WAITING = 64
-"""Requests that may wait on one connection behind the one that is answered."""
+"""Pipelined requests that may wait on one connection."""
 UPLOADS = b"/v1/files"
 LINGER = 1.0
-"""Seconds for which what is still sent is thrown away: closed at once, the answer could be lost with it."""
+"""Seconds for which further input is discarded before closing. Closing at once could lose the response."""
 
 
 class Refusal(Exception):
@@ -29,7 +29,7 @@ class Refusal(Exception):
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """One connection. What is wrong before there is a request is told here, in JSON, and the connection closed."""
+    """One connection. Errors before a request is complete are answered here, in JSON, and the connection is closed."""
 
     limits = Limits()
 
@@ -38,10 +38,10 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head = 0
         self._in_head = True
         self._over = False
-        self._beside = 0  # bytes since there was more of the body: trailers, what stands beside the sizes of chunks
+        self._beside = 0  # bytes since the last body data: trailers and chunk extensions
         self._late: asyncio.TimerHandle | None = None
         self._body_late: asyncio.TimerHandle | None = None
-        self._refusal = (400, "the request is not HTTP as it is expected")
+        self._refusal = (400, "the request is not valid HTTP")
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -55,7 +55,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self._over:
             return
-        self._beside += len(data)  # more of the body, if there is any in it, begins anew
+        self._beside += len(data)  # reset by body data in this piece, if there is any
         super().data_received(data)
         if self._in_head:
             self._head += len(data)
@@ -63,10 +63,10 @@ class BoundedProtocol(HttpToolsProtocol):
                 self._too_large()
                 self.send_400_response("")
         elif self._body_late is not None and self._beside > self.limits.head:
-            self._too_large("what stands beside the body")
+            self._too_large("the request beside its body (chunk extensions and trailers)")
             self.send_400_response("")
         if self._late is None and self._idle and not self._over and not self.transport.is_closing():
-            self._wait()  # blank lines between requests have ended uvicorn's own waiting
+            self._wait()  # blank lines between requests stop uvicorn's keep-alive timer
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -85,7 +85,7 @@ class BoundedProtocol(HttpToolsProtocol):
             raise Refusal
         self._beside = 0
         self._body_came()
-        slow = self.url.partition(b"?")[0] == UPLOADS  # a file is large: the endpoint sees to it that it goes on coming
+        slow = self.url.partition(b"?")[0] == UPLOADS  # a file is large: its endpoint has its own time limit
         seconds = self.limits.deadline if slow else self.limits.reading
         self._body_late = self.loop.call_later(seconds + LINGER, self._end)
         super().on_headers_complete()
@@ -99,7 +99,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Tells what is wrong with a request that never reached the application, and closes."""
+        """Answer a request that never reached the application with an error, and close."""
         if self._over or self.transport.is_closing():
             return
         status, said = self._refusal
@@ -117,7 +117,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     @property
     def _idle(self) -> bool:
-        """Whether nothing is being answered."""
+        """Whether no request is being answered."""
         cycle: Any = self.cycle
         return cycle is None or cycle.response_complete
 
@@ -125,7 +125,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._refusal = (431, f"{what} is larger than {self.limits.head:,} bytes")
 
     def _end(self) -> None:
-        """Closes the connection; whoever does not even read what was said is not waited for."""
+        """Close the connection. A client that does not even read the error is not waited for."""
         if self.transport.get_write_buffer_size():
             self.transport.abort()
         else:

@@ -1,9 +1,9 @@
-"""Puts a gateway made of newer settings in the place of the one that serves, without a request lost.
+"""Replaces the running gateway by one with newer settings, without losing a request.
 
-The server passes each request to the gateway that is in use when it comes (`Reloadable`). The newer one loads its models first,
-then takes over; the older one ends what it began, also what waits in its queue, and is closed then. Rates that are kept in
-memory, queues and circuit breakers begin anew with it. What the process has once, its address, its port, its workers and how
-it reads HTTP, stays as it was when it started.
+The server passes each request to the gateway that is current when it arrives (`Reloadable`). The new gateway loads its
+models first, then takes over. The old one finishes its requests, including its queue, and is then closed. Rates in
+memory, queues and circuit breakers start afresh. What a process has only once stays as it was at the start: its
+address, port and workers, and the limits of HTTP.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ log = logging.getLogger(__name__)
 
 ReadSettings = Callable[[], Settings]
 FIXED = ("host", "port", "workers")
-"""Settings that need another process."""
+"""Settings that need a restart."""
 TICK = 1.0
-"""Seconds between two looks at how full the gateway is."""
+"""Seconds between two updates of the metrics of how full the gateway is."""
 
 
 class Reloadable:
-    """An ASGI application that is one gateway after another. `read` gives the settings of the next one."""
+    """An ASGI application that is one gateway after another. `read` returns the settings of the next one."""
 
     def __init__(self, gateway: Gateway, read: ReadSettings | None = None) -> None:
         self.gateway = gateway
         self.gateways = {gateway}
-        """The one in use, and those before it that still have something under way."""
+        """The current gateway, and earlier ones with requests in progress."""
         self._read = read
         self._beside: list[asyncio.Task[None]] = []
         self._turn = asyncio.Lock()
@@ -47,23 +47,23 @@ class Reloadable:
         await self.gateway(scope, receive, send)
 
     def begin(self) -> None:
-        """Loads the models, and works on batches. The gateway is ready when the models are loaded."""
+        """Load the models and process batches. The gateway is ready once the models are loaded."""
         self._beside = _beside(self.gateway)
         if self.gateway.worker:
             self.gateway.worker.start()
 
     def reload(self) -> None:
-        """Reads the settings again and puts them to use, in the background."""
+        """Read the settings again and apply them, in the background."""
         task = asyncio.get_running_loop().create_task(self._reload())
         self._reloads.add(task)
         task.add_done_callback(self._reloads.discard)
 
     async def end(self) -> None:
-        """Ends what goes on beside the requests."""
+        """End the background tasks."""
         for task in (*self._beside, *self._reloads):
             task.cancel()
         for gateway in self.gateways:
-            if gateway.worker:  # while this loop runs: it answers the lines
+            if gateway.worker:  # closed while this loop still runs, because it answers the lines
                 await asyncio.to_thread(gateway.worker.close)
 
     async def _reload(self) -> None:
@@ -78,51 +78,52 @@ class Reloadable:
             for task in self._beside:
                 task.cancel()
             self._beside = beside
-            log.warning("the configuration was read again: it serves %s", ", ".join(newer.models.served))
+            log.warning("the configuration was reloaded: it serves %s", ", ".join(newer.models.served))
             await _finish(older)
             self.gateways.discard(older)
             if newer.worker:
                 newer.worker.start()
 
     async def _newer(self) -> Gateway | None:
-        """A gateway of the settings as they are now; None, told in the log, where they cannot be used."""
+        """Return a gateway with the current settings; None, with a log line, if they are invalid."""
         from ..app import Gateway
 
         if self._read is None:
-            log.error("there is no configuration file to read again")
+            log.error("there is no configuration file to reload")
             return None
         try:
             return Gateway(self._fitted(await asyncio.to_thread(self._read)), self.gateway.observer)
         except (ToolspeakError, OSError) as error:
-            log.error("the configuration was not put to use, and the one before stays: %s", error)
+            log.error("the new configuration was not applied, and the old one stays in use: %s", error)
             return None
 
     def _fitted(self, settings: Settings) -> Settings:
-        """The settings at the address that this process has. Raises UsageError where others could reach it without a key."""
+        """Return the settings with this process's address. Raises UsageError if other machines could use it without a
+        key."""
         now = {name: getattr(self.gateway.settings, name) for name in FIXED}
         if changed := [name for name in FIXED if getattr(settings, name) != now[name]]:
-            log.warning("a change of %s is used after a restart", " and ".join(changed))
+            log.warning("a change of %s takes effect after a restart", " and ".join(changed))
         fitted = replace(settings, **now)
         check_openness(fitted)
         return fitted
 
 
 def _beside(gateway: Gateway) -> list[asyncio.Task[None]]:
-    """What goes on beside the requests of a gateway."""
+    """Start the background tasks of a gateway."""
     gateway.readiness.loading = True
     loop = asyncio.get_running_loop()
     return [loop.create_task(gateway.readiness.load(gateway.models)), loop.create_task(_look(gateway))]
 
 
 async def _look(gateway: Gateway) -> None:
-    """Keeps the metrics of how full this process is fresh: another worker may be the one that is asked."""
+    """Update the metrics of how full this process is: another worker may be the one that is scraped."""
     while True:
         gateway.look()
         await asyncio.sleep(TICK)
 
 
 async def _finish(gateway: Gateway) -> None:
-    """Returns when a gateway that gets no more requests has ended those that it had, and closes it."""
+    """Wait until a replaced gateway has finished its requests, and close it."""
     if gateway.worker:
         gateway.worker.drain()
     await gateway.idle()
@@ -132,7 +133,7 @@ async def _finish(gateway: Gateway) -> None:
 
 
 def close(gateway: Gateway) -> None:
-    """Lets go of what a gateway holds."""
+    """Close a gateway's resources."""
     gateway.models.stop()
     gateway.door.close()
     gateway.hosted.close()

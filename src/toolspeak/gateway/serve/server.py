@@ -1,4 +1,4 @@
-"""The gateway as a process: a socket, a server, and how it starts and ends."""
+"""The gateway as a process: a socket, a server, its start and its end."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ T = TypeVar("T")
 
 BACKLOG = 2048
 LAST = 5.0
-"""Seconds that requests get, after the time to drain, to tell their clients that the gateway ends."""
+"""Seconds after the time to drain in which open requests send an error to their clients."""
 
 
 def check_installed() -> None:
-    """Raises MissingExtra where the extra `server` is not installed."""
+    """Raises MissingExtra if the extra `server` is not installed."""
     try:
         import uvicorn  # noqa: F401  # pyright: ignore[reportUnusedImport]
     except ImportError as error:
@@ -40,9 +40,9 @@ def check_installed() -> None:
 
 
 def listen(settings: Settings) -> socket.socket:
-    """A socket at the address of the settings. Raises UsageError where it cannot be had."""
+    """Return a socket at the address of the settings. Raises UsageError if that fails."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    # The protocol is named because asyncio sends at once (TCP_NODELAY) only on sockets that name it.
+    # The protocol is named because asyncio sets TCP_NODELAY only on sockets that name it.
     made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -55,9 +55,9 @@ def listen(settings: Settings) -> socket.socket:
 
 
 def serve(settings: Settings, listening: socket.socket, read: ReadSettings | None = None) -> None:
-    """Answers requests until the process is told to stop, with as many workers as the settings say.
+    """Answer requests until the process is told to stop, with the number of workers in the settings.
 
-    On SIGHUP `read` gives newer settings, which are put to use.
+    On SIGHUP, `read` returns newer settings, which are applied.
     """
     check_installed()
     if settings.workers <= 1:
@@ -69,7 +69,7 @@ def serve(settings: Settings, listening: socket.socket, read: ReadSettings | Non
 
     def hang_up() -> None:
         nonlocal newest
-        with contextlib.suppress(ToolspeakError, OSError):  # the workers tell what is wrong
+        with contextlib.suppress(ToolspeakError, OSError):  # the workers log what is wrong
             newest = read() if read else settings
 
     supervise(settings.workers, lambda orphaned: work(newest, listening, read, orphaned), hang_up)
@@ -78,7 +78,7 @@ def serve(settings: Settings, listening: socket.socket, read: ReadSettings | Non
 def work(
     settings: Settings, listening: socket.socket, read: ReadSettings | None = None, orphaned: int | None = None
 ) -> None:
-    """What one process does of it. `orphaned` becomes readable when the supervisor of several is no more."""
+    """Run one worker process. `orphaned` becomes readable when the supervisor has died."""
     from ..app import Gateway
     from ..limits.memory import set_up_malloc
     from ..telemetry.access_log import Observer
@@ -94,7 +94,7 @@ def work(
 
     app = Reloadable(Gateway(settings, Observer(lines)), read and again)
     config = _config(app)
-    gc.freeze()  # what is loaded stays: looking through it for garbage took a tenth of the time of a thousand streams
+    gc.freeze()  # Loaded code is permanent: searching it for garbage took a tenth of the time of a thousand streams.
     gc.set_threshold(10_000, 10, 10)
     try:
         with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
@@ -105,14 +105,14 @@ def work(
 
 
 def _secrets(settings: Settings) -> list[str]:
-    """What no line of the log may show."""
+    """Return the secrets that no log line may show."""
     return [model.key for model in settings.models.values() if model.key]
 
 
 def serve_while(
     settings: Settings, listening: socket.socket, observer: Observer, work: Callable[[Gateway], Awaitable[T]]
 ) -> T:
-    """Answers requests in this process while `work` goes on, and gives what that gives. Signals are for `work`."""
+    """Answer requests in this process while `work` runs, and return its result. Signals are left to `work`."""
     from ..app import Gateway
 
     gateway = Gateway(settings, observer)
@@ -147,7 +147,7 @@ def _config(app: Reloadable) -> uvicorn.Config:
 
 
 async def run(app: Reloadable, config: uvicorn.Config, listening: socket.socket, orphaned: int | None = None) -> None:
-    """Serves until a signal, then until nothing is under way, or the time to drain is over."""
+    """Serve until a signal, then until no request is open or the time to drain is over."""
     from .supervisor import HANG_UP, SIGNALS
 
     told = asyncio.Event()
@@ -156,7 +156,7 @@ async def run(app: Reloadable, config: uvicorn.Config, listening: socket.socket,
     for number in SIGNALS if orphaned is None else SIGNALS[:1]:
         loop.add_signal_handler(number, end, number)
     if orphaned is not None:
-        # Ctrl-C in a terminal reaches every process: the workers hear of it from their supervisor alone.
+        # Ctrl-C in a terminal reaches every process: workers ignore it, because the supervisor tells them to stop.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         loop.add_reader(orphaned, lambda: (loop.remove_reader(orphaned), end(signal.SIGTERM)))
         loop.add_signal_handler(HANG_UP, app.reload)
@@ -166,7 +166,7 @@ async def run(app: Reloadable, config: uvicorn.Config, listening: socket.socket,
 
 
 def _hanging_up(reload: Callable[[], None], end: Callable[[int], None]) -> Callable[[], None]:
-    """What SIGHUP does: reload, but where the terminal that it was started on is gone, end."""
+    """Return the handler of SIGHUP: reload, or end if the terminal of the start was closed."""
     from .supervisor import HANG_UP, lost_terminal
 
     gone = lost_terminal()
@@ -174,11 +174,11 @@ def _hanging_up(reload: Callable[[], None], end: Callable[[int], None]) -> Calla
 
 
 async def _serve_until(ended: asyncio.Event, app: Reloadable, config: uvicorn.Config, listening: socket.socket) -> None:
-    """Serves until the event is set, then until nothing is under way, or the time to drain is over."""
+    """Serve until the event is set, then until no request is open or the time to drain is over."""
     import uvicorn
 
     class Server(uvicorn.Server):
-        """Uvicorn's server, which ends when the gateway has drained and leaves signals alone."""
+        """Uvicorn's server, which ends after the gateway has drained, and leaves signals alone."""
 
         @contextlib.contextmanager
         def capture_signals(self) -> Generator[None]:
@@ -198,27 +198,27 @@ async def _serve_until(ended: asyncio.Event, app: Reloadable, config: uvicorn.Co
 
 
 async def drain(gateway: Gateway, seconds: float) -> None:
-    """Returns when nothing is under way, after `seconds` at most: what is open then is told that the gateway ends."""
+    """Wait until no request is open, for `seconds` at most, then abort the rest with an error."""
     from ..limits.admission import ending
 
     gateway.drain()
     if await _empty(gateway, seconds):
         return
-    log.warning("%d requests are still open after %g s, and are ended", len(gateway.open), seconds)
+    log.warning("%d requests are still open after %g s and are aborted", len(gateway.open), seconds)
     for exchange in tuple(gateway.open):
         exchange.stop(ending())
     await _empty(gateway, LAST)
 
 
 async def _empty(gateway: Gateway, seconds: float) -> bool:
-    """Whether nothing is open, once it is so or the seconds are over."""
+    """Wait for the last request, for `seconds` at most. Return whether none is open."""
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(gateway.idle(), seconds)
     return not gateway.open
 
 
 def _ending(app: Reloadable, told: asyncio.Event) -> Callable[[int], None]:
-    """What a signal does: the first begins to drain, a second ends the process at once."""
+    """Return the handler of a signal: the first one starts to drain, the second one ends the process at once."""
 
     def end(number: int) -> None:
         if told.is_set():

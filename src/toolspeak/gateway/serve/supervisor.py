@@ -1,8 +1,8 @@
-"""Several processes at one socket: started, started again when one dies, told to stop.
+"""Runs several worker processes at one socket: starts them, restarts those that die, and stops them.
 
-A worker is a fork of the supervisor, made before it holds a loop, a thread or a model: what it needs to know it
-has, and nothing is written to an argument or the environment. Models are made in the workers, since the threads
-of an embedded one do not survive a fork.
+A worker is a fork of the supervisor, made before there is a loop, a thread or a model, so that nothing has to be passed
+through arguments or the environment. Models are created in the workers, because the threads of an embedded model do not
+survive a fork.
 """
 
 from __future__ import annotations
@@ -25,21 +25,20 @@ from ..telemetry.metrics import DIRECTORY, worker_died
 log = logging.getLogger(__name__)
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-"""What tells a process to stop."""
+"""Signals that tell a process to stop."""
 HANG_UP = signal.SIGHUP
-"""What tells a process to read its configuration again; a terminal that is closed sends it, too."""
+"""The signal to reload the configuration. A terminal that is closed sends it, too."""
 SHORT, LONGEST = 0.1, 5.0
-"""Seconds before a worker that died is started again: the first pause, which doubles, and the longest."""
+"""Seconds before a dead worker is restarted: the first pause, which doubles, and the longest."""
 WELL = 10.0
-"""Seconds after which a worker counts as having started well."""
+"""Seconds after which a start counts as successful."""
 
 
 def supervise(workers: int, work: Callable[[int], None], hang_up: Callable[[], None] = lambda: None) -> None:
-    """Keeps so many processes at `work`, until told to stop by SIGTERM or SIGINT; a second one kills them.
+    """Keep `workers` processes running `work`, until SIGTERM or SIGINT; a second signal kills them.
 
-    SIGHUP calls `hang_up` and is passed on.
-
-    `work` gets a descriptor that becomes readable when the supervisor has died.
+    SIGHUP calls `hang_up` and is passed on. `work` gets a file descriptor that becomes readable when the supervisor has
+    died.
     """
     with _metrics_directory(), _Supervisor(work, hang_up) as supervisor:
         supervisor.run(workers)
@@ -54,13 +53,13 @@ class _Supervisor:
         self.began: dict[int, float] = {}  # by pid
         self.stopping = 0
         self.pause = SHORT
-        self.due = 0.0  # when the missing ones are started, 0 while none is missing
+        self.due = 0.0  # when missing workers are started, 0 if none is missing
         self.well = False  # whether a worker has ever worked
         self.failed = False
         self.gone = lost_terminal()
 
     def __enter__(self) -> _Supervisor:
-        self.alive = os.pipe()  # nobody writes to it: its end tells the workers that the supervisor is no more
+        self.alive = os.pipe()  # nothing is written to it: workers see its end when the supervisor dies
         self.woken = os.pipe()  # signals write to it
         for end in self.woken:
             os.set_blocking(end, False)
@@ -80,13 +79,13 @@ class _Supervisor:
         for _ in range(workers):
             self._start()
         while self.began or not self.stopping:
-            self._bury()
+            self._reap()
             seconds = self._replace(workers)
             if self.began or not self.stopping:
                 self._sleep(seconds)
 
     def _replace(self, workers: int) -> float | None:
-        """Starts the workers that are missing when the pause is over; seconds until then, None where none is missing."""
+        """Start missing workers when the pause is over. Return the seconds until then, None if none is missing."""
         missing = 0 if self.stopping else workers - len(self.began)
         now = time.monotonic()
         if missing and self.due and now >= self.due:
@@ -99,7 +98,7 @@ class _Supervisor:
         return max(0.0, self.due - now) if self.due else None
 
     def _start(self) -> None:
-        # Nobody is told to stop between being made and being known, or before a worker's own way to end is set.
+        # Signals are blocked until the new worker is registered and has set its own handlers.
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         pid = os.fork()
         if pid:
@@ -117,18 +116,18 @@ class _Supervisor:
                 os.close(end)
             self.work(self.alive[0])
             status = 0
-        except BaseException:  # noqa: BLE001 - the end of a process: nobody else tells what went wrong
+        except BaseException:  # noqa: BLE001 - the last place to report it: the process ends here
             traceback.print_exc()
         finally:
-            # What others want done at the end, such as spans that are still to be sent; `os._exit` does none of it.
+            # Run the exit handlers of libraries, such as an exporter with unsent spans. `os._exit` skips them.
             atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType, reportAttributeAccessIssue]
             with contextlib.suppress(OSError, ValueError):
                 sys.stdout.flush()
                 sys.stderr.flush()
             os._exit(status)
 
-    def _bury(self) -> None:
-        """Takes note of the workers that have ended."""
+    def _reap(self) -> None:
+        """Collect the workers that have ended."""
         while self.began:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if not pid:
@@ -145,10 +144,10 @@ class _Supervisor:
                 self.failed = True
                 self._stop()
                 continue
-            log.error("worker %d ended with %d and is started again", pid, os.waitstatus_to_exitcode(status))
+            log.error("worker %d ended with code %d and is restarted", pid, os.waitstatus_to_exitcode(status))
 
     def _sleep(self, seconds: float | None) -> None:
-        """Until a signal comes, for so many seconds at most."""
+        """Wait for a signal, for `seconds` at most."""
         select.select([self.woken[0]], [], [], seconds)
         with contextlib.suppress(BlockingIOError):
             os.read(self.woken[0], 4096)
@@ -170,18 +169,18 @@ class _Supervisor:
 
 
 def lost_terminal() -> Callable[[], bool]:
-    """Tells later whether standard error was a terminal now and is none any more."""
+    """Return a function that tells whether standard error was a terminal now, and no longer is one."""
     was = os.isatty(2)
     return lambda: was and not os.isatty(2)
 
 
 def _noted(_: int, __: object) -> None:
-    """Lets a signal wake the supervisor, which it would not if it were ignored."""
+    """Do nothing: a handler, unlike SIG_IGN, lets the signal wake the supervisor."""
 
 
 @contextlib.contextmanager
 def _metrics_directory() -> Generator[None]:
-    """Where the workers count, so that each can tell the sum. One that the operator named stays theirs."""
+    """Create the folder in which the workers count, so that each one can report the sum. An operator's folder is kept."""
     if os.environ.get(DIRECTORY):
         yield
         return

@@ -1,11 +1,11 @@
-"""Files and batches of clients: what they are in SQLite, what is in them in a folder; each its owner's alone.
+"""Files and batches of clients: metadata in SQLite, contents in a folder. Each belongs to one owner.
 
 - `index.sqlite` describes every file and every batch, as clients see them.
 - `files/ID` is the content of a file.
-- `batches/ID/` is what a batch that is under way has answered so far (see `batch.store`); it is deleted at its end.
+- `batches/ID/` holds the results of a batch in progress (see `batch.store`); it is deleted at the end.
 
-Content is written before the row that describes it, so that whatever is described is whole. What a kill leaves without a
-row is deleted at a later start. Several processes may share the folder.
+Content is written before the row that describes it, so whatever has a row is complete. Content without a row, left by a
+killed process, is deleted at a later start. Several processes may share the folder.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ CREATE INDEX IF NOT EXISTS batch_open ON batch (number) WHERE open;
 """
 INDEX = "index.sqlite"
 ENDED = 1000
-"""Batches of a key that are over and can still be seen: the latest."""
+"""How many finished batches of a key are kept: the latest."""
 ORPHAN = 3600.0
-"""Seconds after which content that nothing describes was left behind by a kill."""
+"""Seconds after which content without a row counts as left by a killed process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A batch, and whose it is."""
+    """A batch and its owner."""
 
     owner: str
     body: dict[str, Any]
@@ -68,7 +68,7 @@ class Described:
 
 
 class BatchStore:
-    """Files and batches. What is not awaited works in the store's own thread: `await store.run(store.file, …)`."""
+    """Files and batches. Methods that are not async run in the store's thread: `await store.run(store.file, …)`."""
 
     def __init__(self, settings: Batches, *, clock: Callable[[], float] = time.time) -> None:
         self.settings = settings
@@ -77,11 +77,11 @@ class BatchStore:
         self._database = Database(str(self.path / INDEX), TABLES, "toolspeak-batches")
 
     def prepare(self) -> None:
-        """Makes the folder, deletes what kills left, and leaves nothing open, so that a process may fork. Raises
-        UsageError."""
+        """Create the folder and delete leftovers of killed processes. Leaves nothing open, so that the process may
+        fork. Raises UsageError."""
         try:
             for folder in (self.path, self.path / "files", self.path / "batches"):
-                folder.mkdir(mode=0o700, exist_ok=True)  # for nobody else's eyes
+                folder.mkdir(mode=0o700, exist_ok=True)  # readable by this user only
             with self._database.transaction() as database:
                 self._sweep(database)
             self._drop_orphans()
@@ -90,34 +90,34 @@ class BatchStore:
         self._database.disconnect()
 
     async def run(self, work: Callable[..., T], *args: Any) -> T:
-        """Has the thread do some work. Raises Refused, also where the disk fails (503)."""
+        """Run `work` in the thread. Raises Refused, with 503 if the disk fails."""
         try:
             return await asyncio.wrap_future(self._database.submit(work, *args))
         except (OSError, sqlite3.Error) as error:
             log.error("the store of batches fails: %s", error)
-            said = "the store of files and batches cannot be used at the moment"
+            said = "the store of files and batches is unavailable at the moment"
             raise Refused(said, status=503, code="store_unavailable", retry_after=5) from None
 
     def close(self) -> None:
-        """Ends the thread, after what it still has to do."""
+        """End the thread, after its pending work."""
         self._database.close()
 
     def content(self, key: str) -> Path:
-        """Where the content of a file is, or will be."""
+        """Return the path of a file's content."""
         return self.path / "files" / key
 
     def folder(self, key: str) -> Path:
-        """Where a batch that is under way keeps what it has."""
+        """Return the folder of a batch in progress."""
         return self.path / "batches" / key
 
     # ------------------------------------------------------------------ files, in the thread
 
     def check_room(self, owner: str, size: int) -> None:
-        """Raises Refused where an owner has no room for a file of so many bytes."""
+        """Raises Refused if an owner has no room for a file of `size` bytes."""
         self._check_room(self._database.connected(), owner, size)
 
     def add_file(self, owner: str, key: str, name: str, purpose: str, size: int, age: float | None) -> dict[str, Any]:
-        """Describes a file whose content is in its place, or deletes that and raises Refused where there is no room."""
+        """Describe a file whose content is in place. Deletes the content and raises Refused if there is no room."""
         try:
             with self._database.transaction() as database:
                 self._sweep(database)
@@ -128,26 +128,26 @@ class BatchStore:
             raise
 
     def file(self, owner: str, key: str) -> dict[str, Any] | None:
-        """A file of this owner; None where there is none, another's or too old."""
+        """Return a file of this owner; None if it is missing, another owner's, or expired."""
         reading = "SELECT body FROM file WHERE id = ? AND owner = ? AND expires > ?"
         row = self._database.connected().execute(reading, (key, owner, self.clock())).fetchone()
         return json.loads(row[0]) if row else None
 
     def files(self, owner: str) -> list[dict[str, Any]]:
-        """The files of an owner, the latest first."""
+        """Return the files of an owner, newest first."""
         reading = "SELECT body FROM file WHERE owner = ? AND expires > ? ORDER BY number DESC"
         rows = self._database.connected().execute(reading, (owner, self.clock()))
         return [json.loads(body) for (body,) in rows]
 
     def drop_file(self, owner: str, key: str) -> bool:
-        """Deletes a file; whether there was one. Raises Refused where a batch still reads it."""
+        """Delete a file and return whether it existed. Raises Refused if a batch still reads it."""
         with self._database.transaction() as database:
             row = database.execute(
                 "SELECT id FROM batch WHERE open AND input = ? AND owner = ?", (key, owner)
             ).fetchone()
             if row:
                 said = (
-                    f"{key} is the input of {row[0]}, which is not over: cancel the batch, or delete the file after it"
+                    f"{key} is the input of {row[0]}, which is not finished: cancel the batch, or delete the file later"
                 )
                 raise Refused(said, code="file_in_use")
             done = database.execute("DELETE FROM file WHERE id = ? AND owner = ?", (key, owner)).rowcount > 0
@@ -158,7 +158,7 @@ class BatchStore:
     # ------------------------------------------------------------------ batches, in the thread
 
     def add_batch(self, owner: str, asked: dict[str, Any]) -> dict[str, Any]:
-        """A new batch over a file. Raises Refused where there is no such file, or the owner has too many batches."""
+        """Create a batch over a file. Raises Refused if there is no such file, or the owner has too many batches."""
         with self._database.transaction() as database:
             found = self.file(owner, asked["input_file_id"])
             if found is None:
@@ -170,7 +170,7 @@ class BatchStore:
             counting = "SELECT count(*) FROM batch WHERE open AND owner = ?"
             (count,) = database.execute(counting, (owner,)).fetchone()
             if count >= self.settings.waiting:
-                said = f"{count:,} batches of this key are not over, as many as may be: wait for one, or cancel one"
+                said = f"this key has {count:,} unfinished batches, which is its limit: wait for one, or cancel one"
                 raise Refused(said, status=429, code="too_many_batches", retry_after=60)
             self._check_room(database, owner, 0, files=2)
             body = api.write_batch(f"batch_{secrets.token_hex(12)}", asked, int(self.clock()))
@@ -181,23 +181,23 @@ class BatchStore:
         return body
 
     def batch(self, owner: str, key: str) -> dict[str, Any] | None:
-        """A batch of this owner; None where there is none, or another's."""
+        """Return a batch of this owner; None if it is missing or another owner's."""
         reading = "SELECT body FROM batch WHERE id = ? AND owner = ?"
         row = self._database.connected().execute(reading, (key, owner)).fetchone()
         return json.loads(row[0]) if row else None
 
     def batches(self, owner: str) -> list[dict[str, Any]]:
-        """The batches of an owner, the latest first."""
+        """Return the batches of an owner, newest first."""
         reading = "SELECT body FROM batch WHERE owner = ? ORDER BY number DESC"
         return [json.loads(body) for (body,) in self._database.connected().execute(reading, (owner,))]
 
     def unfinished(self) -> list[Described]:
-        """All batches that are not over, the earliest first."""
+        """Return all unfinished batches, oldest first."""
         rows = self._database.connected().execute("SELECT owner, body FROM batch WHERE open ORDER BY number")
         return [Described(owner, json.loads(body)) for owner, body in rows]
 
     def cancel(self, owner: str, key: str) -> dict[str, Any] | None:
-        """Has a batch cancelled; None where there is none. Raises Refused for one that is over."""
+        """Cancel a batch and return it; None if there is none. Raises Refused for a finished one."""
         with self._database.transaction() as database:
             body = self.batch(owner, key)
             if body is not None and body["status"] not in api.OPEN:
@@ -209,7 +209,7 @@ class BatchStore:
         return body
 
     def advance(self, key: str, before: Sequence[str], **fields: Any) -> dict[str, Any]:
-        """Changes a batch whose status is one of `before`; gives it as it is then."""
+        """Change a batch if its status is one of `before`, and return it as it then is."""
         with self._database.transaction() as database:
             body = self._any_batch(database, key)
             if body["status"] in before:
@@ -218,8 +218,7 @@ class BatchStore:
         return body
 
     def finish(self, batch: Described, files: dict[str, tuple[str, int]], **fields: Any) -> None:
-        """The end of a batch: its files, whose content is in their places, by the names of their fields, each with its
-        id and its size."""
+        """Finish a batch. `files` maps field names to the id and size of its files, whose content is in place."""
         age: dict[str, Any] = batch.body.get("output_expires_after") or {}
         with self._database.transaction() as database:
             body = self._any_batch(database, batch.id)
@@ -263,7 +262,7 @@ class BatchStore:
         database.execute("UPDATE batch SET body = ?, open = ? WHERE id = ?", row)
 
     def _sweep(self, database: sqlite3.Connection) -> None:
-        """Drops the files that are too old and that no batch reads."""
+        """Delete expired files that no batch reads."""
         old = "expires <= ? AND id NOT IN (SELECT input FROM batch WHERE open)"
         for (key,) in database.execute(f"SELECT id FROM file WHERE {old}", (self.clock(),)).fetchall():  # noqa: S608
             self.content(key).unlink(missing_ok=True)

@@ -1,9 +1,9 @@
-"""A store of responses that an earlier version wrote, made into one of today: once, in one transaction.
+"""Migrates a store of responses from an earlier version, once, in one transaction.
 
-Until then each row of the table `response` held all earlier items beside the new ones. A row whose input begins with
-all that the response before it held becomes a link to that response and the rest; any other one stays whole, as the
-first turn of a conversation. The old table goes away at the end of the transaction, so that a crash leaves the file as
-it was.
+In the earlier version each row of the table `response` held all earlier items besides the new ones. If the input of a
+row begins with the whole conversation of the response before it, the row becomes a link to that response and the new
+items. Any other row stays complete, as the first turn of a conversation. The old table is dropped at the end of the
+transaction, so a crash leaves the file unchanged.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ Items = list[dict[str, Any]]
 
 
 def migrate(database: sqlite3.Connection, row: int) -> None:
-    """Moves responses out of the table of the first version, if there is one. `row` is what a response takes beside its
-    text. Works inside a transaction."""
+    """Move responses out of the old table, if it exists. `row` is the overhead of a response in bytes. Must run inside
+    a transaction."""
     if not database.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'response'").fetchone():
         return
     for (number,) in database.execute("SELECT rowid FROM response ORDER BY rowid").fetchall():
         _move(database, number, row)
-    # Whatever a turn goes on from is as young as that turn: from the latest to the first, a link at a time.
+    # A turn makes all turns before it as young as itself: propagate from the latest to the first.
     links = "SELECT previous, at, used FROM turn WHERE previous IS NOT NULL ORDER BY number DESC"
     younger = "UPDATE turn SET at = max(at, ?), used = max(used, ?) WHERE id = ?"
     for previous, at, used in database.execute(links).fetchall():
@@ -55,7 +55,7 @@ def _move(database: sqlite3.Connection, number: int, row: int) -> None:
 
 
 def _whole(database: sqlite3.Connection, key: str, owner: str, before: int) -> Items | None:
-    """All items that an old row stands for; None where there is no such row before this one."""
+    """Return all items that an old row stands for; None if there is no such row before this one."""
     reading = "SELECT body, input FROM response WHERE id = ? AND owner = ? AND rowid < ?"
     found = database.execute(reading, (key, owner, before)).fetchone()
     if found is None:
@@ -65,7 +65,7 @@ def _whole(database: sqlite3.Connection, key: str, owner: str, before: int) -> I
 
 
 def _rest(items: Items, earlier: Items) -> Items | None:
-    """What stands behind the earlier items; None where the items do not begin with them."""
+    """Return the items after the earlier ones; None if the items do not begin with those."""
     size = len(earlier)
-    # As they were stored again, items got what the first time was left out: their status, an empty summary.
+    # Items that were stored again got fields that were missing at first: their status, an empty summary.
     return items[size:] if items[:size] == stored_items(earlier, "") else None

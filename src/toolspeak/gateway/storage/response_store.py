@@ -1,13 +1,13 @@
-"""Responses in SQLite: each its owner's alone, the oldest dropped first when there are too many or they are old.
+"""Responses in SQLite. Each belongs to one owner; the oldest are dropped when they expire or there are too many.
 
-A response is stored with the items that were new in its request and a link to the response it goes on from, so that a
-conversation of N turns takes the bytes of N turns. It is put together when it is read: turn by turn along the links,
-within a bound of bytes and items, in the store's thread. Items that a request only names stay names, and are looked up
-when they are read. So a text stands in one row alone, and deleting that row removes it.
+A response is stored with the new items of its request and a link to the response that it continues, so a conversation
+of N turns takes the bytes of N turns. A conversation is put together when it is read: turn by turn along the links,
+within a limit of bytes and items, in the store's thread. References to items stay references, and are resolved when
+they are read. So each text is in one row only, and deleting that row removes it.
 
-No link leads to a response that was dropped to make room or for its age: whenever a response is stored, those that were
-read for it become as young as it is (`at`, `used`), and among equally old ones the latest is dropped first. A link that
-leads nowhere therefore means that somebody deleted the response (docs/decisions/025-deleting-a-response.md).
+No link leads to a response that was dropped for room or age. Whenever a response is stored, the responses read for it
+become as young as it is (`at`, `used`), and among equally old ones the latest is dropped first. So a broken link means
+that somebody deleted the response (docs/decisions/025-deleting-a-response.md).
 
 Several processes may share the file.
 """
@@ -57,16 +57,16 @@ CREATE TRIGGER IF NOT EXISTS turn_dropped AFTER DELETE ON turn BEGIN
 END;
 """
 ROW = 512
-"""Bytes that a response takes beside its text."""
+"""Bytes of overhead of a response, besides its text."""
 MANY = 10_000
-"""Items that a conversation may hold, as many as a body."""
+"""The most items of a conversation, as many as of a body."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What a request goes on from: the items of all earlier turns, and those that it names, by their ids.
+    """What a request continues: the items of all earlier turns, and the items that it refers to, by id.
 
-    `turns` are the ids of all responses that were read for it, `size` their bytes as they are stored.
+    `turns` are the ids of all responses that were read for it, `size` their stored bytes.
     """
 
     items: Items = field(default_factory=list[dict[str, Any]])
@@ -76,8 +76,7 @@ class Conversation:
 
 
 class ResponseStore:
-    """Stores, finds and drops responses. `clock` gives seconds since 1970. Raises Refused (503) where the file
-    fails."""
+    """Stores, finds and drops responses. `clock` returns seconds since 1970. Raises Refused (503) if the file fails."""
 
     def __init__(self, settings: Store, *, clock: Callable[[], float] = time.time) -> None:
         self.settings = settings
@@ -85,9 +84,9 @@ class ResponseStore:
         self._database = Database(settings.path, TABLES, "toolspeak-store")
 
     def prepare(self) -> None:
-        """Makes the file and its tables, and leaves nothing open, so that a process may fork. Raises UsageError."""
+        """Create the file and its tables. Leaves nothing open, so that the process may fork. Raises UsageError."""
         try:
-            with suppress(FileExistsError):  # for nobody else's eyes; SQLite's other files take the same rights
+            with suppress(FileExistsError):  # readable by this user only; SQLite gives its other files the same mode
                 os.close(os.open(self.settings.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             with self._database.transaction() as database:
                 migrate(database, ROW)
@@ -98,29 +97,34 @@ class ResponseStore:
     async def save(
         self, owner: str, body: dict[str, Any], new: Items | Callable[[], Items], earlier: Conversation | None = None
     ) -> None:
-        """Stores a response under the id that its body has, with the new items of its request and what it goes on from.
-        Its JSON is written in the thread, and so is `new` made. Raises Refused (413)."""
+        """Store a response under its id, with the new items of its request and the conversation that it continues.
+
+        `new` is called, and the JSON is written, in the thread. Raises Refused (413).
+        """
         await self._run(self._save, owner, body, new, earlier or Conversation())
 
     async def body(self, owner: str, key: str) -> bytes | None:
-        """The JSON of one of this owner's responses; None where there is none, another's or too old."""
+        """Return a response of this owner as JSON; None if it is missing, another owner's, or expired."""
         return await self._run(self._body, owner, key)
 
     async def inputs(self, owner: str, key: str) -> Items | None:
-        """The items that a response was made from, as far back as they are there; None where it is not."""
+        """Return the items that a response answers, as far back as they are stored; None if it is missing."""
         return await self._run(self._inputs, owner, key)
 
     async def conversation(self, owner: str, previous: str, names: Sequence[str], most: int) -> Conversation:
-        """What a request goes on from: the turns up to `previous` ("": none), and the items of these names that are
-        there. Raises Refused where a turn is missing, or all of it is more than `most` bytes or too many items."""
+        """Return what a request continues: the turns up to `previous` ("": none), and the items with these names, if
+        stored.
+
+        Raises Refused if a turn is missing, or if it is more than `most` bytes or too many items.
+        """
         return await self._run(self._conversation, owner, previous, names, most)
 
     async def drop(self, owner: str, key: str) -> bool:
-        """Drops a response; whether there was one."""
+        """Delete a response. Return whether it existed."""
         return await self._run(self._drop, owner, key)
 
     def close(self) -> None:
-        """Ends the thread, after what it still has to do."""
+        """End the thread, after its pending work."""
         self._database.close()
 
     async def _run(self, work: Callable[..., T], *args: object) -> T:
@@ -128,7 +132,7 @@ class ResponseStore:
             return await asyncio.wrap_future(self._database.submit(work, *args))
         except sqlite3.Error as error:
             log.error("the store of responses fails: %s", error)
-            said = "the store of responses cannot be used at the moment; store: false does without it"
+            said = "the store of responses is unavailable at the moment; store: false does without it"
             raise Refused(said, status=503, code="store_unavailable", retry_after=5) from None
 
     # ------------------------------------------------------------------ in the thread
@@ -174,7 +178,9 @@ class ResponseStore:
         reading = self._reading(owner, most)
         items = reading.resolved(reading.chain(previous)) if previous else []
         if missing := next((item for item in items if is_reference(item)), None):
-            said = f"previous_response_id: the conversation holds the item {missing['id'][:100]!r}, which was deleted"
+            said = (
+                f"previous_response_id: the conversation contains the item {missing['id'][:100]!r}, which was deleted"
+            )
             raise Refused(said, code="previous_response_not_found", param="previous_response_id")
         named = {name: item for name in dict.fromkeys(names) if (item := reading.item(name)) is not None}
         return Conversation(items, named, tuple(reading.turns), reading.size)
@@ -184,7 +190,7 @@ class ResponseStore:
             fresh = self._clock() - self.settings.age
             done = database.execute("DELETE FROM turn WHERE id = ? AND owner = ? AND at >= ?", (key, owner, fresh))
             found = done.rowcount > 0
-        if found:  # the log still holds what was wiped; where others read in it, it is wiped later
+        if found:  # the write-ahead log still has the deleted data; if others read it now, it is truncated later
             database.execute("PRAGMA busy_timeout = 50")
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             database.execute("PRAGMA busy_timeout = 5000")
@@ -192,7 +198,7 @@ class ResponseStore:
 
 
 def _make_room(database: sqlite3.Connection, wanted: int) -> None:
-    """Drops what was not used for longest until so many bytes are free; of a conversation its latest turn first."""
+    """Drop the least recently used turns until `wanted` bytes are free; within a conversation the latest turn first."""
     gone: list[tuple[int]] = []
     for number, size in database.execute("SELECT number, size FROM turn ORDER BY used, number DESC"):
         if wanted <= 0:
@@ -220,7 +226,7 @@ class _Turn:
 
 
 class _Reading:
-    """Reads turns of one owner, each once, `most` bytes of them in all (None: any number)."""
+    """Reads turns of one owner, each once, `most` bytes in all (None: no limit)."""
 
     def __init__(self, database: sqlite3.Connection, owner: str, fresh: float, most: int | None) -> None:
         self._database = database
@@ -232,7 +238,7 @@ class _Reading:
         self._items: dict[str, dict[str, dict[str, Any]]] = {}  # by turn, then by their ids
 
     def text(self, key: str) -> _Text | None:
-        """A turn as it is stored. Its size is looked at before its text is."""
+        """Return a turn as it is stored. Its size is checked before its text is read."""
         row = self._database.execute(
             "SELECT number, previous, size FROM turn WHERE id = ? AND owner = ? AND at >= ?",
             (key, self._owner, self._fresh),
@@ -244,10 +250,10 @@ class _Reading:
         if self._most is not None and self.size > self._most:
             raise too_long()
         texts = self._database.execute("SELECT body, input FROM turn_text WHERE number = ?", (number,)).fetchone()
-        return _Text(previous, *texts) if texts else None  # None: another process has just dropped it
+        return _Text(previous, *texts) if texts else None  # None if another process has just dropped it
 
     def turn(self, key: str) -> _Turn | None:
-        """A turn; None where it is not there."""
+        """Return a turn; None if it is missing."""
         if key not in self.turns and (found := self.text(key)):
             self.turns[key] = _Turn(
                 found.previous, json_pieces.loads(found.input), json_pieces.loads(found.body)["output"]
@@ -255,7 +261,8 @@ class _Reading:
         return self.turns.get(key)
 
     def chain(self, last: str, *, whole: bool = True) -> Items:
-        """The items of a turn and of all before it, in their order. `whole`: Refused where one of them is missing."""
+        """Return the items of a turn and of all turns before it, in order. With `whole`, raises Refused if one is
+        missing."""
         turns: list[_Turn] = []
         key: str | None = last
         count = 0
@@ -273,11 +280,11 @@ class _Reading:
         return [item for turn in reversed(turns) for item in (*turn.input, *turn.output)]
 
     def resolved(self, items: Items) -> Items:
-        """The items, those that are only named in full where they are there."""
+        """Return the items, with references replaced by the stored items."""
         return [(self.item(str(item["id"])) or item) if is_reference(item) else item for item in items]
 
     def item(self, name: str) -> dict[str, Any] | None:
-        """An item by its id, which holds that of the response that it is from."""
+        """Return an item by its id, which contains the id of its response."""
         key = f"resp_{name.rpartition('_')[0].rpartition('_')[2]}"
         if key not in self._items:
             turn = self.turn(key)
@@ -287,8 +294,8 @@ class _Reading:
 
 
 def too_long() -> Refused:
-    """What is told of a conversation that is more than a request may hold."""
-    said = "previous_response_id: the conversation has grown too long; begin another"
+    """Return the refusal of a conversation that exceeds the limits."""
+    said = "previous_response_id: the conversation has become too long; start another one"
     return Refused(said, code="conversation_too_long", param="previous_response_id")
 
 
@@ -296,7 +303,7 @@ def _missing(last: str, key: str) -> Refused:
     said = f"previous_response_id: there is no response {last[:100]!r} here"
     if key != last:
         said = (
-            f"previous_response_id: {last[:100]!r} goes on from {key[:100]!r}, which was deleted: send the conversation "
+            f"previous_response_id: {last[:100]!r} continues {key[:100]!r}, which was deleted: send the conversation "
             "as input"
         )
     return Refused(said, code="previous_response_not_found", param="previous_response_id")

@@ -1,4 +1,4 @@
-"""A SQLite database on which one thread of a process works, so that the event loop never waits for a disk."""
+"""A SQLite database that one thread of a process uses, so that the event loop never waits for the disk."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ T = TypeVar("T")
 
 
 class Database:
-    """The file at `path`, which several processes may share, or one in memory; `script` makes what it needs.
+    """The file at `path`, which several processes may share, or a database in memory. `script` creates its tables.
 
-    `submit` hands work to the thread, which is called `name`; `transaction`, `connected` and `disconnect` are for that
-    work. The thread and the connection are made when first needed, so that a process may fork before.
+    `submit` runs work in the thread `name`; `transaction`, `connected` and `disconnect` are for use there. Thread and
+    connection are created on first use, so that a process may fork before.
     """
 
     def __init__(self, path: str | None, script: str, name: str) -> None:
@@ -28,14 +28,14 @@ class Database:
         self._connection: sqlite3.Connection | None = None
 
     def submit(self, work: Callable[..., T], *args: object) -> Future[T]:
-        """Has the thread do some work, after what it was given before."""
+        """Run `work` in the thread, after earlier work."""
         with self._lock:
             if self._thread is None:
                 self._thread = ThreadPoolExecutor(1, self._name)
             return self._thread.submit(work, *args)
 
     def close(self) -> None:
-        """Ends the thread, after what it still has to do."""
+        """End the thread, after its pending work."""
         if self._thread is not None:
             self._thread.submit(self.disconnect)
             self._thread.shutdown()
@@ -43,14 +43,14 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Generator[sqlite3.Connection]:
-        """The database, for what is done whole or not at all; no other process writes meanwhile."""
+        """Return the database inside a transaction; no other process writes meanwhile."""
         database = self.connected()
         with database:
             database.execute("BEGIN IMMEDIATE")
             yield database
 
     def connected(self) -> sqlite3.Connection:
-        """The database, opened. Raises sqlite3.Error."""
+        """Return the open database. Raises sqlite3.Error."""
         if self._connection is None:
             made = sqlite3.connect(self._path, timeout=5, isolation_level=None)
             made.execute("PRAGMA journal_mode = WAL")

@@ -14,11 +14,11 @@ from .request_record import Record, request_id
 from .traces import Traces, tracing
 
 QUIET = frozenset(("/", "/livez", "/readyz", "/health", "/metrics", "/ui"))
-"""What is asked every few seconds: logged with `--verbose` alone."""
+"""Routes that are polled every few seconds, so they are logged only with `--verbose`."""
 
 
 class Observer:
-    """Tells of every request once it is over. Without `lines` nothing is logged of it."""
+    """Reports every request at its end. Without `lines` nothing is logged."""
 
     def __init__(self, lines: Lines | None = None, traces: Traces | None = None) -> None:
         self.lines = lines
@@ -26,20 +26,20 @@ class Observer:
         self.traces = traces or tracing()
 
     def begin(self, method: str, headers: list[tuple[bytes, bytes]]) -> tuple[Record, Any]:
-        """The record of a request that has come, and its span, None where nothing is traced."""
+        """Return the record of a new request, and its span (None without tracing)."""
         record = Record(request_id(headers), method)
         return record, self.traces.begin(record, headers) if self.traces else None
 
     def request_read(self, exchange: RequestContext, asked: IncomingRequest, served: Served) -> Served:
-        """Notes which model is asked for; gives it back, its replies traced where the request is."""
-        exchange.record.model = served.settings.name  # what the client calls it may be any text
+        """Note the requested model, and return it; its replies are traced if the request is."""
+        exchange.record.model = served.settings.name  # not the client's name for it, which may be any text
         exchange.record.stream = asked.stream
         if not self.traces or not exchange.span:
             return served
         return replace(served, model=self.traces.traced(served.model, exchange.span, served.settings.name))
 
     def end(self, record: Record, span: Any, *, gone: bool) -> None:
-        """The request is over."""
+        """Report the end of a request."""
         record.close(gone=gone)
         self.metrics.count(record)
         if self.lines and (record.route not in QUIET or self.lines.detail):

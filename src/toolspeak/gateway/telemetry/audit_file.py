@@ -1,4 +1,4 @@
-"""The SQLite file of decisions about calls, where the configuration names one."""
+"""The SQLite file of decisions about calls, if the configuration names one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..config.settings import Audit
 
 
 def use_audit_file(settings: Audit | None) -> None:
-    """Has decisions written to the file of the settings from now on, and to none that was named before."""
+    """Write decisions to the file of these settings from now on, instead of any earlier one."""
     for one in [one for one in log.handlers if isinstance(one, GatewayAudit)]:
         log.removeHandler(one)
         one.close()
@@ -20,4 +20,4 @@ def use_audit_file(settings: Audit | None) -> None:
 
 
 class GatewayAudit(SqliteHandler):
-    """The file of this process's gateway."""
+    """The audit file of this process's gateway."""

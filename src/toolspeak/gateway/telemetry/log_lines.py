@@ -1,4 +1,4 @@
-"""Log lines: one JSON object each, on stderr, without anything that was said and without secrets."""
+"""Log lines: one JSON object each, on stderr, without secrets and without any text of a conversation."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Error = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[
 
 
 AUDIT = "toolspeak.audit"
-"""The logger of decisions about calls, a line each."""
+"""The logger of decisions about calls, one line each."""
 CONTENT = "toolspeak.content"
-"""The logger of what was said: none of it goes out here, however verbose."""
+"""The logger of prompts and replies. The gateway writes none of it, at any verbosity."""
 
 
 class Lines(logging.Handler):
-    """Writes each record of `logging` as a line of JSON; `write` takes the lines of requests as well.
+    """Writes each `logging` record, and the lines of requests (`write`), as a line of JSON.
 
-    `secrets` never come out. Of an exception its class and the places in the code are told; its message, which may
-    repeat what somebody said, only with `detail`.
+    `secrets` are removed. Of an exception only its class and its places in the code are written; its message, which may
+    repeat a conversation, only with `detail`.
     """
 
     def __init__(self, descriptor: int, secrets: Iterable[str] = (), *, detail: bool = False) -> None:
@@ -40,7 +40,7 @@ class Lines(logging.Handler):
             self.write(self.line(record))
 
     def line(self, record: logging.LogRecord) -> str:
-        """A record of `logging` as JSON."""
+        """Return a `logging` record as JSON."""
         told: dict[str, Any] = {
             "time": stamp(record.created),
             "level": record.levelname.lower(),
@@ -56,7 +56,7 @@ class Lines(logging.Handler):
         return line
 
     def write(self, line: str) -> None:
-        """One line, in one piece. A stderr that is closed or full loses it, and the gateway goes on."""
+        """Write one line in one piece. If stderr is closed or full the line is lost, and the gateway continues."""
         data = line.encode("utf-8", "replace") + b"\n"
         try:
             while data:
@@ -66,10 +66,10 @@ class Lines(logging.Handler):
 
 
 def set_up(secrets: Iterable[str] = ()) -> Lines:
-    """Makes all logging of this process go out as JSON lines on stderr; what is told is what `--verbose` set."""
+    """Send all logging of this process to stderr as JSON lines, at the level that `--verbose` set."""
     ours = logging.getLogger("toolspeak")
     verbose = ours.level not in (logging.NOTSET, logging.WARNING)
-    # A descriptor of its own: the embedded model takes number 2 away for a moment where it checks a grammar.
+    # A copy of the descriptor: the embedded model redirects number 2 for a moment while it checks a grammar.
     lines = Lines(os.dup(2), secrets, detail=verbose)
     for logger in (ours, logging.getLogger("uvicorn"), logging.getLogger("uvicorn.error")):
         logger.handlers.clear()
@@ -83,7 +83,7 @@ def set_up(secrets: Iterable[str] = ()) -> Lines:
 
 
 def request_line(record: Record) -> str:
-    """The line of one request. Fields that say nothing are left out."""
+    """Return the log line of one request. Fields without information are left out."""
     told: dict[str, Any] = {
         "time": stamp(record.time),
         "level": "info" if record.status < 500 else "error",
@@ -119,14 +119,14 @@ _encode = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 
 
 def stamp(seconds: float) -> str:
-    """A time since 1970 as RFC 3339, to the millisecond, in UTC."""
+    """Return a time since 1970 in RFC 3339 format, to the millisecond, in UTC."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _message(record: logging.LogRecord) -> str:
     try:
         return record.getMessage()
-    except (TypeError, ValueError):  # its arguments do not fit: the line is not lost for that
+    except (TypeError, ValueError):  # the arguments do not match the format string: log the rest anyway
         return str(record.msg)
 
 

@@ -1,8 +1,8 @@
 """Prometheus metrics: counters and histograms of requests, and how full the gateway is.
 
-Labels take only names that the operator or this program chose: routes and models that exist, rules, reasons,
-statuses. Of several workers each counts in a file of its own, in the directory that PROMETHEUS_MULTIPROC_DIR names
-(`server` sets it before this module is used), and whichever is asked tells the sum.
+Label values are only names that the operator or this program chose: existing routes and models, rules, reasons,
+statuses. With several workers, each one counts in a file in the directory PROMETHEUS_MULTIPROC_DIR (`server` sets it
+before this module is imported), and any of them reports the sum.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Metrics:
     def __init__(self) -> None:
         from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
-        disable_created_metrics()  # when each series began: as many lines again, and nobody asks
+        disable_created_metrics()  # no creation time of each series: it would double the output
         self.registry = registry = CollectorRegistry()
         self.requests = Counter(
             "toolspeak_requests", "Requests answered.", ["route", "model", "status"], registry=registry
@@ -43,26 +43,30 @@ class Metrics:
         self.tokens = Counter("toolspeak_tokens", "Tokens read and written.", ["model", "kind"], registry=registry)
         self.calls = Counter("toolspeak_calls", "Tool calls passed on.", ["model"], registry=registry)
         self.repairs = Counter("toolspeak_repairs", "Replies repaired, by rule.", ["model", "rule"], registry=registry)
-        self.reasks = Counter("toolspeak_reasks", "Times a model was asked again.", ["model"], registry=registry)
-        self.retries = Counter("toolspeak_retries", "Times a request was sent again.", ["model"], registry=registry)
+        self.reasks = Counter(
+            "toolspeak_reasks", "Times a model was asked again after an invalid reply.", ["model"], registry=registry
+        )
+        self.retries = Counter(
+            "toolspeak_retries", "Times a request was sent to an upstream again.", ["model"], registry=registry
+        )
         self.refusals = Counter(
             "toolspeak_refusals", "Requests refused or failed, by reason.", ["route", "reason"], registry=registry
         )
         self.gone = Counter("toolspeak_clients_gone", "Clients that left early.", ["route"], registry=registry)
         self._running = Gauge(
-            "toolspeak_running", "Requests being worked on.", registry=registry, multiprocess_mode="livesum"
+            "toolspeak_running", "Requests in progress.", registry=registry, multiprocess_mode="livesum"
         )
         self._waiting = Gauge(
-            "toolspeak_waiting", "Requests waiting for a place.", registry=registry, multiprocess_mode="livesum"
+            "toolspeak_waiting", "Requests waiting in the queue.", registry=registry, multiprocess_mode="livesum"
         )
         self._breakers = Gauge(
-            "toolspeak_breaker_open", "1 while an upstream is left alone after failures.", ["model", "upstream"],
+            "toolspeak_breaker_open", "1 while an upstream gets no requests after failures (its circuit breaker is open).", ["model", "upstream"],
             registry=registry, multiprocess_mode="livesum",
         )  # fmt: skip
         self._children: dict[tuple[Any, ...], Any] = {}
 
     def count(self, record: Record) -> None:
-        """Adds a request that is over."""
+        """Add a finished request."""
         route, model = record.route, record.model
         self._child(self.requests, route, model, str(record.status)).inc()
         self._child(self.seconds, route, model).observe(record.seconds)
@@ -86,17 +90,17 @@ class Metrics:
             self._child(self.refusals, route, record.code).inc()
 
     def full(self, running: int, waiting: int) -> None:
-        """How many requests are under way now."""
+        """Set how many requests are running and waiting."""
         self._running.set(running)
         self._waiting.set(waiting)
 
     def breakers(self, states: Iterable[tuple[str, str, bool]]) -> None:
-        """Whether each upstream of each model is left alone: (model, upstream, open)."""
+        """Set whether the circuit breaker of each upstream is open: (model, upstream, open)."""
         for model, upstream, is_open in states:
             self._child(self._breakers, model, upstream).set(1 if is_open else 0)
 
     def text(self) -> bytes:
-        """All of it, in Prometheus's text format."""
+        """Return all metrics in Prometheus's text format."""
         from prometheus_client import CollectorRegistry, generate_latest
         from prometheus_client.multiprocess import MultiProcessCollector
 
@@ -107,7 +111,7 @@ class Metrics:
         return generate_latest(registry)
 
     def _child(self, metric: Any, *labels: str) -> Any:
-        """A labelled metric, found once: `labels` costs more than counting does."""
+        """Return the labelled metric, cached: a call of `labels` costs more than counting."""
         key = (metric, *labels)
         child = self._children.get(key)
         if child is None:
@@ -116,12 +120,12 @@ class Metrics:
 
 
 def key_figures(rows: Iterable[tuple[str, str, float, float]]) -> bytes:
-    """What keys have spent today and may spend a day, as metrics: (key, tokens or money, spent, budget)."""
+    """Return metrics of what keys have spent and may spend today, from (key, tokens or money, spent, budget)."""
     from prometheus_client import CollectorRegistry, generate_latest
     from prometheus_client.core import GaugeMetricFamily
 
     spent = GaugeMetricFamily("toolspeak_key_spent", "What a key has used today (UTC).", labels=["key", "unit"])
-    budget = GaugeMetricFamily("toolspeak_key_budget", "What a key may use a day.", labels=["key", "unit"])
+    budget = GaugeMetricFamily("toolspeak_key_budget", "What a key may use per day.", labels=["key", "unit"])
     for key, unit, used, most in rows:
         spent.add_metric([key, unit], used)
         budget.add_metric([key, unit], most)
@@ -131,7 +135,7 @@ def key_figures(rows: Iterable[tuple[str, str, float, float]]) -> bytes:
 
 
 class _Families:
-    """Metrics that are there already."""
+    """A collector of metrics that are already built."""
 
     def __init__(self, families: list[Any]) -> None:
         self._families = families
@@ -141,7 +145,7 @@ class _Families:
 
 
 def only_of(text: bytes, visible: Callable[[str], bool]) -> bytes:
-    """The same without what is of models that a client may not see; what is of no model stays."""
+    """Return the text without the metrics of models that a client may not see."""
     hidden: dict[bytes, bool] = {}
 
     def is_hidden(line: bytes) -> bool:
@@ -157,7 +161,7 @@ def only_of(text: bytes, visible: Callable[[str], bool]) -> bytes:
 
 
 def worker_died(pid: int) -> None:
-    """Forgets how full a worker was that is no more; what it counted stays."""
+    """Remove the gauges of a dead worker; its counters stay."""
     from prometheus_client import multiprocess
 
     forget = cast("Callable[[int], None]", multiprocess.mark_process_dead)  # pyright: ignore[reportUnknownMemberType]

@@ -1,4 +1,4 @@
-"""The record of a finished request: names, numbers and times, and nothing that anybody wrote."""
+"""The record of a finished request: names, numbers and times, without any text of the conversation."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from time import perf_counter, time
 from ...events import CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
 
 UNKNOWN = "unknown"
-"""Stands where a name came from a client and is none of ours: no text of a client's may become a label."""
+"""Replaces names from clients that are not configured: no client's text may become a label."""
 GONE = 499
-"""The status of a request whose client left before its answer was whole."""
+"""The status of a request whose client left before the response was complete."""
 SAFE = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
 LONGEST_ID = 64
 
 
 def request_id(headers: Iterable[tuple[bytes, bytes]]) -> str:
-    """The client's own `x-request-id` where it is short and harmless, otherwise a new one."""
+    """Return the client's `x-request-id` if it is short and harmless, otherwise a new id."""
     for name, value in headers:
         if name == b"x-request-id" and 0 < len(value) <= LONGEST_ID and SAFE.issuperset(value):
             return value.decode("ascii")
@@ -27,12 +27,13 @@ def request_id(headers: Iterable[tuple[bytes, bytes]]) -> str:
 
 @dataclass(slots=True)
 class Record:
-    """One request. `route` is one of ours or `unknown`, `model` a configured one or `unknown`, `key` the name of a key.
+    """One request. `route` is an existing route or `unknown`, `model` a configured one or `unknown`, `key` the name of
+    a key.
 
-    `status` is what the client was told, 499 where it left first. `code` says why it was refused or failed ("" for a
-    good answer), in a word of ours. `estimated` is whether the tokens are, for want of a server that tells them.
-    `shown` says how many of the tools the model was shown, where not all, `searches` how often it searched for others.
-    Times are in seconds: `seconds` in all, `first` to the first token.
+    `status` is the status sent to the client, 499 if it left first. `code` is why the request was refused or failed,
+    one of our codes, "" for success. `estimated` says that the tokens are estimated, because the server does not report
+    them. `shown` is how many tools the model saw, if not all; `searches` is how often it searched for others. Times are
+    in seconds: `seconds` in all, `first` to the first token.
     """
 
     id: str = ""
@@ -63,7 +64,7 @@ class Record:
     began: float = field(default_factory=perf_counter)
 
     def hear(self, event: Event) -> None:
-        """Counts an event that is passed on to the client."""
+        """Count an event that is passed on to the client."""
         kind = type(event)
         if kind is TextDelta or kind is ThoughtDelta:
             if self.first is None:
@@ -89,16 +90,16 @@ class Record:
             self.finish = event.finish
 
     def retried(self) -> None:
-        """The request was sent to an upstream once more."""
+        """Count a request that was sent to an upstream once more."""
         self.retries += 1
 
     def times(self) -> tuple[float, float]:
-        """Seconds to the first token, as far as there is one, and until now."""
+        """Return the seconds to the first token, if there is one, and until now."""
         now = perf_counter() - self.began
         return (now if self.first is None else self.first), now
 
     def close(self, *, gone: bool) -> None:
-        """The request is over."""
+        """End the record."""
         self.seconds = perf_counter() - self.began
         self.gone = gone
         if gone:

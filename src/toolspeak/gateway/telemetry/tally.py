@@ -1,4 +1,4 @@
-"""Adds up one client's requests for the summary of `toolspeak launch`."""
+"""Sums up one client's requests for the summary of `toolspeak launch`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOOKING = (("", ""), ("", "not_found"), ("", "method_not_allowed"))
 
 
 class Tally(Observer):
-    """An observer that logs nothing and adds up."""
+    """An observer that logs nothing and sums up."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class Tally(Observer):
         self.shown = ""
 
     def end(self, record: Record, span: Any, *, gone: bool) -> None:
-        """The request is over."""
+        """Add a finished request."""
         super().end(record, span, gone=gone)
         if record.method == "HEAD" or (record.model, record.code) in LOOKING:
             return
@@ -39,7 +39,7 @@ class Tally(Observer):
             self.shown = record.shown
 
     def summary(self, model: str) -> Iterator[str]:
-        """Lines for a person: what was asked, what was repaired, what was left out, what failed."""
+        """Yield lines for a person: requests, repairs, hidden tools and failures."""
         sums = self.sums
         tokens = f"{sums['tokens_in']:,} tokens read, {sums['tokens_out']:,} written"
         yield f"toolspeak: {_number(sums['requests'], 'request')} to {model}, {_number(sums['calls'], 'tool call')}, {tokens}"

@@ -1,8 +1,8 @@
-"""Spans of requests by OpenTelemetry's conventions for HTTP servers and generative AI; those of questions to models, and
+"""Spans of requests by OpenTelemetry's conventions for HTTP servers and generative AI. The spans of model requests, and
 metrics, are in `models.traced`.
 
 Needs opentelemetry-api (the `otel` extra) and a provider that records, such as `opentelemetry-instrument` sets up.
-Without either nothing is done. What was said is never told.
+Without either it does nothing. No text of a conversation is recorded.
 
 Source: the semantic conventions, sections HTTP spans (stable) and GenAI spans (in development).
 """
@@ -32,7 +32,7 @@ HTTP_METHOD = "http.request.method"
 HTTP_ROUTE = "http.route"
 HTTP_STATUS = "http.response.status_code"
 REQUEST_STREAM = "gen_ai.request.stream"
-# Ours, for what the conventions have no name for.
+# Our own attributes, for which the conventions have no names.
 REQUEST_ID = "toolspeak.request.id"
 ESTIMATED = "toolspeak.usage.estimated"
 REASKS = "toolspeak.reasks"
@@ -43,11 +43,11 @@ OPERATIONS = {
     "/v1/completions": "text_completion", "/api/generate": "text_completion", "/v1/embeddings": "embeddings",
     "/api/embed": "embeddings",
 }  # fmt: skip
-"""What a route does, in the words of `gen_ai.operation.name`; all others are `chat`."""
+"""The `gen_ai.operation.name` of a route; the default is `chat`."""
 
 
 class Traces:
-    """Makes the spans of requests. `tracing` gives one where there is something to trace with."""
+    """Makes the spans of requests. `tracing` returns one if tracing is set up."""
 
     def __init__(self, provider: Any = None, meters: Any = None) -> None:
         from opentelemetry import propagate, trace
@@ -58,7 +58,7 @@ class Traces:
         self.tracer = self.telemetry.tracer
 
     def begin(self, record: Record, headers: list[tuple[bytes, bytes]]) -> Any:
-        """The span of a request, under the one that the client's `traceparent` names; None where none is recorded."""
+        """Return the span of a request, with the client's `traceparent` as parent; None if nothing is recorded."""
         carrier = {
             name.decode("latin-1"): value.decode("latin-1")
             for name, value in headers
@@ -70,7 +70,7 @@ class Traces:
         return span if span.is_recording() else None
 
     def end(self, span: Any, record: Record) -> None:
-        """Tells the span what the record says, and ends it."""
+        """Set the span's attributes from the record, and end it."""
         if record.route != "unknown":
             span.update_name(f"{record.method} {record.route}")
             span.set_attribute(HTTP_ROUTE, record.route)
@@ -103,17 +103,17 @@ class Traces:
         span.end()
 
     def traced(self, model: Model, span: Any, name: str) -> Model:
-        """The model, each question to it a span under that of the request."""
+        """Return the model with a span for each request, under the span of the client's request."""
         return Traced(model, self.telemetry, self._trace.set_span_in_context(span), name)
 
 
 def tracing() -> Traces | None:
-    """Traces, where opentelemetry is installed and something records them."""
+    """Return Traces, if opentelemetry is installed and something records."""
     try:
         from opentelemetry import trace
     except ImportError:
         return None
-    # Without an SDK the global provider only stands in for one; nothing it makes is ever recorded.
+    # Without an SDK the global provider is a stand-in whose spans are never recorded.
     if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
         return None
     return Traces()
