@@ -52,7 +52,7 @@ def test_the_umask_says_who_may_read_a_file(tmp_path: Path, mask: int, mode: int
     [
         (None, "f.json cannot be read: No such file"),
         (b"\xff{}", "f.json is not UTF-8: .* at byte 0"),
-        (b"{", "f.json, line 1, column 2: no JSON: Expecting"),
+        (b"{", "f.json, line 1, column 2: not JSON: Expecting"),
         (b"[" * 100_000, "f.json cannot be read: maximum recursion depth"),
         (b"1" * 5_000, "f.json cannot be read: Exceeds the limit"),
     ],

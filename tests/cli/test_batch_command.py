@@ -72,7 +72,7 @@ def test_a_schema_is_extracted(folder: Path) -> None:
         (["--prompt", "body"], "in.csv: no column 'body'; the columns are: id, text"),
         (["--id", "key"], "in.csv: no column 'key' for the id"),
         (["--schema", "none.json"], "none.json cannot be read: No such file or directory"),
-        (["--schema", "bad.json"], "bad.json, line 1, column 2: no JSON"),
+        (["--schema", "bad.json"], "bad.json, line 1, column 2: not JSON"),
         (["--schema", "list.json"], "list.json: expected a JSON Schema, which is an object, received list"),
         (["--schema", "wrong.json"], "'banana' is no type of JSON Schema"),
         (

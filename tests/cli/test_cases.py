@@ -90,7 +90,7 @@ def test_a_failing_case_becomes_a_test_that_fails_as_it_did(place: Path, cli: Cl
         (["missing.jsonl"], "does not exist"),
         (["small.jsonl", "--only", "small-9"], "there is no case 'small-9'. There are: small-1, small-2"),
         (["small.jsonl", "--test", "weather.py"], "expected the name of a file that pytest finds"),
-        (["weather.py"], "line 1: no JSON"),
+        (["weather.py"], "line 1: not JSON"),
         (["small.jsonl", "--failed", "nowhere"], "holds no results of an evaluation"),
     ],
 )

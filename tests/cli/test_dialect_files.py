@@ -84,7 +84,7 @@ def test_no_call_is_run_that_was_not_written(text: str, words: str) -> None:
         ("two.py", MINE + 'OTHER = Dialect("other", ("<o>", NAME, Json()))\n', "found 2 of them: 'mine', 'other'"),
         ("broken.py", "def\n", "SyntaxError"),
         ("plain.json", "{}", "declares no dialect"),
-        ("broken.json", "{", "broken.json, line 1, column 2: no JSON"),
+        ("broken.json", "{", "broken.json, line 1, column 2: not JSON"),
         ("useless.py", MINE.replace("Json()", '"x"'), "holds no arguments"),
         ("hermse", None, "near ones: hermes"),
     ],

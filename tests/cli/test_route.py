@@ -268,7 +268,7 @@ def test_words_beside_meaning(place: Path) -> None:
         ({"question": "x", "tool": ["get_tax"]}, r"line 2: no field is called 'tool'\. Did you mean 'tools'"),
         (["x"], "line 2: expected an object"),
         ({"question": "x\u2028y\x85z", "tools": ["nothing"]}, "line 2: tools: no tool is called 'nothing'"),
-        (f'{{"question": {"1" * 5_000}}}', "line 2: no JSON that can be read"),
+        (f'{{"question": {"1" * 5_000}}}', "line 2: not JSON that can be read"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_a_file_is_told_with_its_line(line: Any, said: str) -> None:

@@ -143,7 +143,7 @@ def test_a_python_function_judges(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("{", "line 2: no JSON: .*column 2"),
+        ("{", "line 2: not JSON: .*column 2"),
         ("[1]", r"line 2: expected an object with a question and calls, received \[1\]"),
         ({"question": "Hi"}, "calls: expected a list .* received nothing"),
         ({"calls": []}, "expected a question, or messages"),

@@ -109,7 +109,7 @@ def test_the_questions_can_be_taken_as_cases(cli: Cli, speaks: Speaks) -> None:
         (["local:none.gguf", "-t", "tools.py"], 1, "there is no model file none.gguf"),
         (["http://127.0.0.1:9/v1#m", "-t", "tools.py"], 1, "127.0.0.1:9"),
         (["local", "-t", "tools.py", "--cases", "none.jsonl"], 2, "there is no file none.jsonl"),
-        (["local", "-t", "tools.py", "--cases", "tools.py"], 2, "tools.py, line 2: no JSON"),
+        (["local", "-t", "tools.py", "--cases", "tools.py"], 2, "tools.py, line 2: not JSON"),
         (["scripted:x", "-t", "tools.py", "-d", "hermse"], 2, "no dialect is called 'hermse'; near ones: hermes"),
         (["local", "--show", "--forget"], 2, "expected one of them"),
         (["--forget"], 2, "no model: expected"),
