@@ -270,7 +270,10 @@ IMAGE = {"type": "image", "source": {"type": "file", "file_id": "f"}}
             said({"type": "search_result", "title": "t", "source": "s", "content": {}}),
             "a list of blocks, got an object",
         ),
-        (said({"type": "teleport", "id": "x"}, role="assistant"), "'teleport' cannot"),
+        (said({"type": "teleport", "id": "x"}), "Input tag 'teleport': a block of the type 'teleport' cannot"),
+        (said({"type": "teleport", "id": "x"}, role="system"), r"messages\.0\.content\.0: Input tag 'teleport'"),
+        (PLAIN | {"messages": [{"role": "user"}]}, "expected a text or a list of blocks, got nothing"),
+        (PLAIN | {"compaction": {"type": "summarize"}}, "ask for a summary of it in a message"),
         (said({"type": "tool_use", "id": "x", "input": {}}, role="assistant"), "name"),
         (said({"text": "x"}), r"messages\.0"),
         (said("x"), r"messages\.0"),
@@ -696,9 +699,91 @@ def test_a_call_of_a_toolset_goes_out_and_comes_back_by_the_members_name() -> No
 
 
 def test_a_tool_that_is_none_is_refused() -> None:
-    for tool, words in (({"type": "teleport", "name": "x"}, "not known here"), ({"input_schema": {}}, "name")):
+    meant = {"type": "teleport", "name": "x", "input_schema": {}}
+    for tool, words in ((meant, "not known here; leave the type out"), ({"input_schema": {}}, "name")):
         with pytest.raises(Refused, match=words):
             api.read_request(PLAIN | {"tools": [tool]})
+
+
+def test_what_newer_clients_and_servers_have_left_in_a_conversation_is_left_out_and_named() -> None:
+    """What the model is asked now must be understood; what stands before its last turn was."""
+    turns: list[Any] = [
+        {"role": "user", "content": [{"type": "text", "text": "Go."}, {"type": "teleport", "id": "x"}]},
+        {
+            "role": "assistant",
+            "content": [{"type": "fallback", "to": {"model": "b"}}, {"type": "text", "text": "Done."}],
+        },
+        {"role": "user", "content": "And now?"},
+    ]
+    asked = api.read_request(PLAIN | {"messages": turns, "tools": [{"type": "oracle_v2", "name": "oracle"}], "soon": 1})
+    assert [message["content"] for message in asked.request.messages] == ["Go.", "Done.", "And now?"]
+    assert asked.ignored == ("fallback", "soon", "teleport", "tools.0.oracle_v2")
+    oracle = {"tools": [{"type": "oracle_v2", "name": "oracle"}], "tool_choice": {"type": "tool", "name": "oracle"}}
+    assert api.read_request(PLAIN | oracle).demanded == "oracle_v2"
+
+
+NOTE = {"name": "note", "description": "Writes a note.", "input_schema": {"type": "object"}}
+
+
+def changed(kind: str, **tool: Any) -> dict[str, Any]:
+    return {"role": "system", "content": [{"type": f"tool_{kind}", "tool": tool}]}
+
+
+def test_tools_come_and_go_in_the_middle_of_a_conversation() -> None:
+    late = {**NOTE, "name": "late", "defer_loading": True}
+    turns: list[Any] = [
+        {"role": "user", "content": "x"},
+        changed("addition", type="tool_reference", name="late"),
+        changed(
+            "addition", type="tool_definition", definition={**NOTE, "name": "later", "eager_input_streaming": True}
+        ),
+        changed("removal", type="tool_reference", name="note"),
+        changed("addition", type="mcp_toolset_reference", server_name="s"),
+    ]
+    asked = api.read_request(PLAIN | {"messages": turns, "tools": [NOTE, late]})
+    assert [tool.name for tool in asked.request.tools or ()] == ["late", "later"]
+    assert asked.request.deferred == {"late": 1, "later": 2}
+    assert asked.eager == {"later"}
+    assert [message["content"] for message in asked.request.messages] == [
+        "x", "The tool late can be called now.", "The tool later can be called now.", "The tool note can no longer be called.", "",
+    ]  # fmt: skip
+    assert asked.ignored == ("tool_addition",)
+    again = api.read_request(
+        PLAIN | {"messages": [*turns, changed("addition", type="tool_reference", name="note")], "tools": [NOTE, late]}
+    )
+    assert [tool.name for tool in again.request.tools or ()] == ["note", "late", "later"]
+
+
+def test_a_tool_that_a_turn_defines_must_be_one() -> None:
+    for definition in ({"description": "Nameless."}, {**NOTE, "input_schema": "x"}, None):
+        turn = changed("addition", type="tool_definition", definition=definition)
+        with pytest.raises(Refused, match=r"messages\.1\.content\.0\.tool\.definition: expected a tool"):
+            api.read_request(PLAIN | {"messages": [{"role": "user", "content": "x"}, turn]})
+
+
+def test_a_system_turn_may_be_for_one_turn_or_set_the_effort_alone() -> None:
+    turns = [
+        {"role": "user", "content": "a"},
+        {"role": "system", "content": "Be short.", "clear_at": "next_user_message"},
+        {"role": "assistant", "content": "b"},
+        {"role": "system", "output_config": {"effort": "low"}},
+        {"role": "user", "content": "c"},
+        {"role": "system", "content": "Be long.", "clear_at": "next_user_message"},
+    ]
+    body = PLAIN | {"messages": turns, "output_config": {"effort": "high"}}
+    check_body(body, api.BODY)
+    request = api.read_request(body).request
+    assert [message["content"] for message in request.messages] == ["a", "b", "c", "Be long."]
+    assert request.sampling["reasoning_effort"] == "low"
+
+
+def test_a_compacted_conversation_goes_on_from_its_summary() -> None:
+    change = {"type": "tool_removal", "tool": {"type": "tool_reference", "name": "note"}}
+    block = {"type": "compaction", "content": "We wrote a parser.", "signature": "s", "tool_changes": [change]}
+    turns = [{"role": "assistant", "content": [block]}, {"role": "user", "content": "Go on."}]
+    asked = api.read_request(PLAIN | {"messages": turns, "tools": [NOTE]})
+    assert "We wrote a parser." in str(asked.request.messages[0]["content"])
+    assert asked.request.tools == ()
 
 
 def test_deferred_tools_are_known_and_what_refers_to_them() -> None:

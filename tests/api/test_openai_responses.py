@@ -210,7 +210,9 @@ def test_a_turn_of_several_items_is_one_message() -> None:
 @pytest.mark.parametrize(
     ("fields", "param", "words"),
     [
-        ({"tools": [{"type": "teleport"}]}, "tools.0.type", "is not known here"),
+        ({"tools": [{"type": "teleport", "parameters": {}}]}, "tools.0.type", "is not known here"),
+        ({"tools": [{"type": "teleport"}], "tool_choice": {"type": "beam"}}, "tool_choice.type", "runs at its provider"),
+        ({"input": [{"role": "user", "content": "x"}, {"type": "compaction_trigger"}]}, "input.1", "ask for a summary"),
         ({"tools": [{"type": "namespace", "name": "x", "tools": [{"type": "shell"}]}]}, "tools.0.tools.0.type",
          "is not known here"),
         ({"tools": [{"type": "function", "function": {"name": "x"}}]}, "tools.0.name", "beside its type"),
@@ -666,6 +668,29 @@ def test_the_phase_of_what_the_assistant_said_goes_on_to_an_api_that_has_one() -
     ]  # fmt: skip
     chat = openai_chat.write_request(asked.request, "m")["messages"]
     assert [sorted(row) for row in chat if row["role"] == "assistant"] == [["content", "role", "tool_calls"]]
+
+
+def test_what_newer_clients_and_servers_have_left_in_a_conversation_is_left_out_and_named() -> None:
+    """The last item is what the reply is asked for, and must be known; see the refusals."""
+    items: list[Any] = [
+        {"role": "user", "content": "Go."},
+        {"type": "teleport_call", "id": "t", "call_id": "c", "name": "beam", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c", "output": "there"},
+        {"type": "mood", "value": 3, "call_id": None},
+        {"type": "agent_message", "author": "/lead/scout", "recipient": "/lead", "content": [
+            {"type": "input_text", "text": "I found it."}, {"type": "encrypted_content", "encrypted_content": "x"}]},
+    ]  # fmt: skip
+    asked = read_request(body(input=items, tools=[WEATHER, {"type": "oracle", "vendor": 1}], soon=True))
+    assert [message["content"] for message in asked.request.messages] == [
+        "Go.", "Message from /lead/scout to /lead:\nI found it.",
+    ]  # fmt: skip
+    assert asked.ignored == (
+        "input.1.teleport_call", "input.2.function_call_output", "input.3.mood", "input.4.content.encrypted_content", "soon",
+        "tools.1.oracle",
+    )  # fmt: skip
+    assert asked.hosted == (("oracle", "tools.1.oracle"),)
+    chosen = read_request(body(tools=[WEATHER, {"type": "oracle"}], tool_choice={"type": "oracle"}))
+    assert chosen.demanded == "oracle"
 
 
 @pytest.mark.parametrize("kind", ["configuration_update", "context_compaction", "compaction", "mcp_approval_request"])

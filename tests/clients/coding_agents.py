@@ -66,7 +66,7 @@ class Agent:
 AGENTS = (
     Agent(
         "claude",
-        ("@anthropic-ai/claude-code@2.1.197",),
+        ("@anthropic-ai/claude-code@2.1.331",),
         "@anthropic-ai/claude-code-*/claude",
         ("-p",),
         (

@@ -21,6 +21,7 @@ from ..json_stream import Payload, record, records
 from ..named_servers import NamedServer, in_messages
 from ..tool_errors import error_in, error_text
 from .hosted_calls import split_at_results
+from .tool_changes import ToolChanges
 from .toolsets import full_name, state_text
 
 DATA_URL = re.compile(r"data:([a-z]+/[a-z0-9.+-]+);base64,", re.IGNORECASE)
@@ -129,18 +130,20 @@ def _id(value: Any) -> str:
 
 
 class Reading:
-    """Messages from turns. `ignored` gathers the names of what says nothing here, `references` those of tools that a
-    message refers to, each with the first place of such a message, `hosted` the types of tools that a provider runs;
-    `servers` are the MCP servers that the client names, and `knows_servers` is whether it or a turn names one."""
+    """Messages from turns. `ignored` gathers the names of what says nothing here, `hosted` the types of tools that a
+    provider runs; `changes` are those of the tools, `effort` is what a turn has set last, `servers` are the MCP servers that
+    the client names, and `knows_servers` is whether it or a turn names one."""
 
     def __init__(self) -> None:
         self.ignored: set[str] = set()
-        self.references: dict[str, int] = {}
         self.hosted: list[tuple[str, str]] = []
+        self.changes = ToolChanges()
+        self.effort: str | None = None
         self.servers: tuple[NamedServer, ...] = ()
         self.knows_servers = False
         self._called: set[str] = set()
         self._at = 0
+        self._new = True
 
     def system(self, system: Any) -> list[Message]:
         """The message that the field `system` is."""
@@ -156,19 +159,38 @@ class Reading:
             self.knows_servers = True
             self.ignored.update(one.where)
 
+    def turns(self, turns: list[Payload], first: Sequence[Message]) -> list[Message]:
+        """The messages that the turns are, behind the `first` ones."""
+        messages = [*first]
+        last = {role: i for i, turn in enumerate(turns) if (role := turn["role"])}
+        for i, turn in enumerate(turns):
+            self._new = i > last.get("assistant", -1)
+            self.effort = record(turn.get("output_config")).get("effort") or self.effort
+            rows = self.turn(turn, f"messages.{i}.content", len(messages))
+            last_user = last.get("user", -1) if turn.get("clear_at") == "next_user_message" else -1
+            messages += rows if i > last_user else []
+        return messages
+
     def turn(self, turn: Payload, path: str, at: int = 0) -> list[Message]:
         """The messages that one turn is, the first at the place `at`: an answer of a tool is one of its own."""
-        role, content = turn["role"], turn["content"]
+        role, content = turn["role"], turn.get("content")
         self._at = at
         if isinstance(content, str):
             return [{"role": role, "content": content}]
-        blocks = records(content)
-        if role == "assistant":
-            self.knows_servers |= any(block["type"] == "mcp_tool_use" for block in blocks)
-            rows: list[Message] = []
-            for spoken, results in split_at_results(blocks):
-                rows += [self._assistant(spoken, path), *results]
-            return rows
+        if role == "system" and content is None:  # it sets the effort
+            return []
+        blocks = _blocks_in(content, path)
+        return self._assistant_turn(blocks, path) if role == "assistant" else self._client_turn(role, blocks, path)
+
+    def _assistant_turn(self, blocks: list[Payload], path: str) -> list[Message]:
+        self.knows_servers |= any(block["type"] == "mcp_tool_use" for block in blocks)
+        rows: list[Message] = []
+        for spoken, results in split_at_results(blocks):
+            rows += [self._assistant(spoken, path), *results]
+        return rows
+
+    def _client_turn(self, role: str, blocks: list[Payload], path: str) -> list[Message]:
+        """The messages of a turn that the client has written."""
         results: list[Message] = []
         rest: list[Payload] = []
         for i, block in enumerate(blocks):
@@ -205,7 +227,7 @@ class Reading:
         if block["type"] != "tool_search_tool_result":
             self.ignored.add(block["type"])
         for found in records(record(block.get("content")).get("tool_references")):
-            self.references.setdefault(str(found.get("tool_name")), self._at)
+            self.changes.refer(str(found.get("tool_name")), self._at)
 
     def _result(self, block: Payload, path: str) -> Message:
         self._note(block)
@@ -222,10 +244,14 @@ class Reading:
         return {"role": "tool", "tool_call_id": key, "content": content}
 
     def _content(self, blocks: list[Payload], path: str) -> Any:
-        return _flat([part for i, block in enumerate(blocks) for part in self._parts(block, f"{path}.{i}")])
+        return _flat(self._content_parts(blocks, path))
+
+    def _content_parts(self, blocks: list[Payload], path: str) -> list[Payload]:
+        return [part for i, block in enumerate(blocks) for part in self._parts(block, f"{path}.{i}")]
 
     def _parts(self, block: Payload, path: str) -> list[Payload]:
-        """The content parts that a block is."""
+        """The content parts that a block is. One of an unknown type is left out and named, but for new turns, where it is
+        refused: clients know the words "Input tag", and send such a block no more. Raises Refused."""
         self._note(block)
         match block["type"]:
             case "text":
@@ -234,17 +260,37 @@ class Reading:
                 return [{"type": "image_url", "image_url": {"url": _url(record(block.get("source")), path)}}]
             case "document":
                 return self._document(block, path)
-            case "tool_reference":
-                name = need(block, "tool_name", path)
-                self.references.setdefault(name, self._at)
-                return [_text(f"The tool {name} can be called now.")]
+            case "tool_reference" | "tool_addition" | "tool_removal":
+                return self._change(block, path)
+            case "compaction":
+                summary = [_text(text)] if isinstance(text := block.get("content"), str) else []
+                return summary + self._content_parts(records(block.get("tool_changes")), f"{path}.tool_changes")
             case "browser_state":
                 return [_text(state_text(block))]
             case "search_result":
                 head = "\n".join(need(block, name, path) for name in ("title", "source"))
                 return [_text(head), *self._inner(block.get("content"), f"{path}.content")]
             case kind:
-                raise cannot(path, f"a block of the type {str(kind)[:50]!r} cannot be passed on to the model here")
+                return self._unknown(kind[:50], path)
+
+    def _change(self, block: Payload, path: str) -> list[Payload]:
+        """What the model is told of a block that changes which tools can be called."""
+        if block["type"] == "tool_reference":
+            told = self.changes.refer(need(block, "tool_name", path), self._at)
+        elif block["type"] == "tool_addition":
+            told = self.changes.add(block, path, self._at)
+        else:
+            told = self.changes.remove(block)
+        if not told:
+            self.ignored.add(block["type"])
+        return [_text(told)] if told else []
+
+    def _unknown(self, kind: str, path: str) -> list[Payload]:
+        if self._new:
+            said = f"a block of the type {kind!r} cannot be passed on to the model here"
+            raise cannot(path, f"Input tag {kind!r}: {said}")
+        self.ignored.add(kind)
+        return []
 
     def _document(self, block: Payload, path: str) -> list[Payload]:
         source = record(block.get("source"))
@@ -283,10 +329,12 @@ def need(block: Payload, name: str, path: str) -> str:
 
 
 def _blocks_in(content: Any, path: str) -> list[Payload]:
-    """The blocks of a content that is no text. Raises Refused for an object, which only a provider's tool gives."""
-    if isinstance(content, dict):
-        raise Refused(f"{path}: expected a text or a list of blocks, got an object", code="invalid_value", param=path)
-    return records(content)
+    """The blocks of a content that is no text. Raises Refused for an object, which only a provider's tool gives, and for
+    nothing."""
+    if not isinstance(content, list):
+        came = "nothing" if content is None else "an object"
+        raise Refused(f"{path}: expected a text or a list of blocks, got {came}", code="invalid_value", param=path)
+    return records(cast("list[Any]", content))
 
 
 def _read_call(block: Payload, path: str) -> Payload:

@@ -7,13 +7,14 @@ from typing import Any, cast
 
 from ...errors import Refused
 from ...schema.infer import as_tools
-from ...types import Message, Request, Schema, Tool
+from ...types import Request, Schema, Tool
 from ..choice import of_name, of_word
 from ..field_schemas import FLAG, MAX_TOKENS, MODEL, OBJECT, SHARE, TEXT, cannot, set_fields
 from ..incoming import IncomingRequest
 from ..json_stream import Payload, record, records
 from .content import Reading, need, write_messages, write_system
-from .tools import TOOL, deferred, eager, member_names, read_tools, searched_here
+from .tool_changes import TOOL
+from .tools import deferred, eager, member_names, read_tools, searched_here
 
 EFFORTS = ("low", "medium", "high", "xhigh", "max")
 NEUTRAL: Mapping[str, Any] = {
@@ -135,6 +136,7 @@ BLOCK: Schema = {
 }  # fmt: skip
 """A block; the `content` of what a provider's tool gave may be an object."""
 CONTENT: Schema = {"anyOf": [TEXT, {"type": "array", "items": BLOCK}]}
+TURN_OUTPUT: Schema = {"type": ["object", "null"], "properties": {"effort": {"enum": [*EFFORTS, None]}}}
 FORMAT: Schema = {
     "type": ["object", "null"],
     "required": ["type"],
@@ -143,8 +145,9 @@ FORMAT: Schema = {
 COUNTED: Mapping[str, Schema] = {
     "model": MODEL,
     "messages": {"type": "array", "minItems": 1, "maxItems": 10_000, "items": {
-        "type": "object", "required": ["role", "content"],
-        "properties": {"role": {"enum": ["user", "assistant", "system"]}, "content": CONTENT}}},
+        "type": "object", "required": ["role"],
+        "properties": {"role": {"enum": ["user", "assistant", "system"]}, "content": CONTENT,
+                       "clear_at": {"type": ["string", "null"]}, "output_config": TURN_OUTPUT}}},
     "system": {"anyOf": [{"type": ["string", "null"]}, {"type": "array", "items": BLOCK}]},
     "tools": {"type": ["array", "null"], "maxItems": 10_000, "items": TOOL},
     "tool_choice": {"anyOf": [{"type": "null"}, {
@@ -183,24 +186,20 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> IncomingRe
     """What a body that fits BODY asks for. `tools` makes Tools of dicts. Raises UsageError or Refused for what
     cannot be done."""
     fields = dict(body)
-    if fields.get("thread"):
-        raise _no_threads()
+    _check(fields)
     reading = Reading()
-    messages: list[Message] = reading.system(fields.get("system"))
-    for i, turn in enumerate(fields["messages"]):
-        messages += reading.turn(turn, f"messages.{i}.content", len(messages))
+    messages = reading.turns(fields["messages"], reading.system(fields.get("system")))
     given_choice = record(fields.get("tool_choice"))
     described = records(fields.get("tools"))
-    rows = read_tools(described, reading)
+    every = [*((f"tools.{i}", tool) for i, tool in enumerate(described)), *reading.changes.defined(described)]
+    rows = reading.changes.left(read_tools(every, reading))
     offered = tools(rows) or ()
     demanded = _demanded(given_choice, offered, reading)
     choice, offered = _chosen({} if demanded else given_choice, offered)
     reading.name_servers(fields.get("mcp_servers"), described)
     output = record(fields.get("output_config"))
     thinking = record(fields.get("thinking"))
-    sampling = set_fields(fields, *REST)
-    if effort := output.get("effort"):
-        sampling["reasoning_effort"] = effort
+    sampling = set_fields(fields, *REST) | _effort(reading.effort or output.get("effort"))
     request = Request(
         messages=messages,
         tools=offered,
@@ -212,7 +211,7 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> IncomingRe
         schema=_schema(output.get("format") or fields.get("output_format")),
         thinking=THINKING.get(thinking.get("type", "")),
         sampling=sampling,
-        deferred=deferred(rows, reading.references),
+        deferred=deferred(rows, reading.changes.places),
         search=searched_here(described),
     )
     return IncomingRequest(
@@ -222,7 +221,7 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> IncomingRe
         thoughts=request.thinking is True and thinking.get("display") != "omitted",
         ignored=_ignored(fields, thinking, output, reading),
         names=member_names(rows),
-        eager=eager(described),
+        eager=eager(tool for _, tool in every),
         hosted=tuple(reading.hosted),
         demanded=demanded,
         schema_field=_schema_field(output),
@@ -231,12 +230,20 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> IncomingRe
     )
 
 
-def _no_threads() -> Refused:
-    """The refusal on which clients send the whole conversation again without `thread`, which would hold only its
-    end."""
+def _check(fields: Payload) -> None:
+    """Refuses what is kept or made at the provider alone. On the refusal of `thread`, which would hold only its end, clients
+    send the whole conversation again."""
+    if fields.get("compaction"):
+        raise cannot("compaction", "conversations are not compacted here; ask for a summary of it in a message")
+    if not fields.get("thread"):
+        return
     error = cannot("thread", "no conversations are kept here; send all messages, without thread")
     error.details = {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
-    return error
+    raise error
+
+
+def _effort(effort: str | None) -> Payload:
+    return {"reasoning_effort": effort} if effort else {}
 
 
 THINKING = {"enabled": True, "adaptive": True, "disabled": False}

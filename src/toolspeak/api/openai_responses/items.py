@@ -19,6 +19,8 @@ from .hosted_calls import hosted_call, opened_run
 from .tools import TOOLS, Loaded, full_name, tool_names
 
 CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
+SEALED = "encrypted_content"
+"""The type of a part, and the field of an item, that only its provider can read."""
 RESULTS = ("function_call_output", "custom_tool_call_output")
 HOSTED = (
     "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_list_tools", "mcp_call",
@@ -26,6 +28,11 @@ HOSTED = (
     "configuration_update",
 )  # fmt: skip
 """What a provider, and tools that run at it, have left in a conversation: read as far as it tells a result."""
+COMPACTION = (
+    "conversations are not compacted here; ask for a summary in a message, as Codex does where this server is a provider of "
+    "its own in the configuration (model_provider)"
+)
+"""What helps where an item asks for the conversation in a form that its provider alone can read."""
 
 
 def read_input(value: Any, first: Sequence[Message] = ()) -> tuple[list[Message], tuple[str, ...], list[Loaded]]:
@@ -34,13 +41,17 @@ def read_input(value: Any, first: Sequence[Message] = ()) -> tuple[list[Message]
     if isinstance(value, str):
         return [*first, {"role": "user", "content": value}], (), []
     reading = _Reading(first)
-    for at, item in enumerate(records(value)):
-        reading.add(item, f"input.{at}")
+    items = records(value)
+    for at, item in enumerate(items, 1):
+        reading.add(item, f"input.{at - 1}", last=at == len(items))
     return reading.messages, tuple(sorted(reading.ignored)), reading.loaded
 
 
 class _Reading:
-    """Messages from items, one after another; what one turn of the assistant is made of becomes one message."""
+    """Messages from items, one after another; what one turn of the assistant is made of becomes one message.
+
+    An item of an unknown type is left out and named, and so is what answers it: another server, or a newer version of the
+    client, has left it there. The last item is what the reply is asked for: it must be known."""
 
     def __init__(self, first: Sequence[Message]) -> None:
         self.messages: list[Message] = [*first]
@@ -48,6 +59,7 @@ class _Reading:
         self.loaded: list[Loaded] = []
         self._open: Message | None = None
         self._called: set[str] = set()
+        self._unknown: set[str] = set()  # the ids of calls of an unknown type
         self._ids: dict[str, str] = {}  # by the ids of items those of the calls that they are
         self._unread: dict[str, str] = {}  # by the ids of items of which nothing is told how they are named as ignored
         self._kinds: dict[str, Callable[[Payload, str], None]] = {
@@ -61,17 +73,25 @@ class _Reading:
             "tool_search_call": self._search,
             "tool_search_output": self._searched,
             "additional_tools": self._load,
+            "agent_message": self._agent_message,
         }
 
-    def add(self, item: Payload, at: str) -> None:
+    def add(self, item: Payload, at: str, *, last: bool) -> None:
         kind = item.get("type") or ("message" if "role" in item else "")
-        if read := self._kinds.get(kind):
+        if str(item.get("call_id", "")) in self._unknown:
+            self.ignored.add(f"{at}.{kind[:100]}")
+        elif read := self._kinds.get(kind):
             read(item, at)
         elif kind == "item_reference":
             raise cannot(at, "items cannot be named by their id here: send the item itself")
-        else:
+        elif kind == "compaction_trigger":
+            raise cannot(at, COMPACTION)
+        elif last or not kind:
             said = f"an item of the type {str(kind)[:100]!r} is not known here" if kind else "an item needs a type"
             raise cannot(f"{at}.type", said)
+        else:
+            self._unknown |= {str(item["call_id"])} if item.get("call_id") else set()
+            self.ignored.add(f"{at}.{kind[:100]}")
 
     def _hosted(self, item: Payload, at: str) -> None:
         if item["type"] == "mcp_list_tools":  # the request itself says what is offered
@@ -93,12 +113,28 @@ class _Reading:
             raise _wrong(f"{at}.role", "user, assistant, system or developer", role)
         if role != "assistant":
             self._open = None
-            self.messages.append({"role": role, "content": _content(item.get("content"), f"{at}.content")})
+            self.messages.append({"role": role, "content": self._content(item.get("content"), f"{at}.content")})
             return
         turn = self._turn("content", "tool_calls")
-        turn["content"] = _words(_content(item.get("content"), f"{at}.content"))
+        turn["content"] = _words(self._content(item.get("content"), f"{at}.content"))
         if isinstance(phase := item.get("phase"), str):
             turn["phase"] = phase
+
+    def _agent_message(self, item: Payload, at: str) -> None:
+        """What one agent of the client's says to another."""
+        self._open = None
+        said = _words(self._content(item.get("content"), f"{at}.content"))
+        text = f"Message from {item.get('author')} to {item.get('recipient')}:\n{said}"
+        self.messages.append({"role": "user", "content": text})
+
+    def _content(self, value: Any, at: str) -> str | list[dict[str, Any]]:
+        """A content without the parts that its provider alone can read, which are named as ignored."""
+        parts = cast("list[Any]", value) if isinstance(value, list) else []
+        readable = [part for part in parts if record(part).get("type") != SEALED]
+        if len(readable) == len(parts):
+            return _content(value, at)
+        self.ignored.add(f"{at}.{SEALED}")
+        return _content(readable, at)
 
     def _reasoning(self, item: Payload, at: str) -> None:
         said = [part for part in records(item.get("content")) if part.get("type") == "reasoning_text"]
@@ -106,12 +142,12 @@ class _Reading:
         thought = "\n\n".join(text for text in texts if isinstance(text, str))
         if thought:
             self._turn("content", "tool_calls", "reasoning_content")["reasoning_content"] = thought
-        elif run := opened_run(item.get("encrypted_content")):
+        elif run := opened_run(item.get(SEALED)):
             if run[0] not in self._called:
                 self.ignored.discard(self._unread.get(run[0], ""))
                 self._add_run(*run, at)
-        elif item.get("encrypted_content"):
-            self.ignored.add("input.encrypted_content")
+        elif item.get(SEALED):
+            self.ignored.add(f"input.{SEALED}")
 
     def _call(self, item: Payload, at: str) -> None:
         field = CALLS[item["type"]]
@@ -153,7 +189,7 @@ class _Reading:
         self._ids[str(item.get("id"))] = key
 
     def _result(self, item: Payload, at: str) -> None:
-        self._add_result(item.get("call_id"), _content(item.get("output"), f"{at}.output"), at)
+        self._add_result(item.get("call_id"), self._content(item.get("output"), f"{at}.output"), at)
 
     def _client_result(self, item: Payload, at: str) -> None:
         if (content := answered(item)) is None:

@@ -22,11 +22,9 @@ from .client_tools import CLIENT_TOOLS, client_tool
 Tools = Callable[[Any], tuple[Tool[..., Any], ...] | None]
 
 
-HOSTED = (
-    "web_search", "file_search", "code_interpreter", "image_generation", "tool_search", "mcp",
-    "programmatic_tool_calling",
-)  # fmt: skip
-"""How the types of tools begin that run at their provider: nobody runs them here, so that they are left out."""
+FUNCTIONS = ("function", "custom")
+"""The types of tools that the client runs and describes. Any other that is not in CLIENT_TOOLS runs at its provider: nobody
+runs it here, so that it is left out."""
 TEXT_OR_NULL: Schema = {"type": ["string", "null"]}
 TOOL: Schema = {
     "type": "object",
@@ -132,15 +130,15 @@ class _Reading:
 
 
 def _row(where: str, namespace: str, tool: Payload) -> Payload | None:
-    """A tool as the function that it is for a model; None for one that is not offered. Raises Refused for what is
-    none."""
+    """A tool as the function that it is for a model; None for one that is not offered. Raises Refused for one of an unknown
+    type that has parameters: it was meant for the client."""
     kind = tool["type"]
     if not namespace:
         if kind in CLIENT_TOOLS:
             return client.row(tool) if (client := client_tool(tool)) else None
-        if kind.startswith((*HOSTED, "namespace")):
+        if kind not in FUNCTIONS and tool.get("parameters") is None:
             return None
-    if kind not in ("function", "custom"):
+    if kind not in FUNCTIONS:
         raise cannot(f"{where}.type", f"a tool of the type {kind[:100]!r} is not known here; offer a function")
     if not isinstance(tool.get("name"), str):
         hint = ", beside its type and not within `function`" if "function" in tool else ""
@@ -182,7 +180,8 @@ def allowed(choice: Any, offer: Offer) -> tuple[Any, Offer]:
     if given.get("type") != "allowed_tools":
         return choice, offer
     rows = [*enumerate(records(given.get("tools")))]
-    hosted = {str(row.get("type")) for _, row in rows if str(row.get("type")).startswith(HOSTED)}
+    clients = {*FUNCTIONS, *CLIENT_TOOLS} - dict(offer.hosted).keys()
+    hosted = {str(row.get("type")) for _, row in rows} - clients
     names = {
         _named(row, f"tool_choice.tools.{at}", offer.tools) for at, row in rows if str(row.get("type")) not in hosted
     }
