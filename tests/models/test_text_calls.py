@@ -18,6 +18,7 @@ from toolspeak.gateway.registry import build
 from toolspeak.models.strategy import by_its_name
 from toolspeak.models.text_calls import Listener, like_a_call
 from toolspeak.search.router import ToolRouter
+from toolspeak.wire.decode import Decoder
 from toolspeak.wire.prompt.calls import write_calls
 
 Serve = Callable[..., Any]
@@ -324,6 +325,87 @@ def test_what_only_looks_like_a_call_stays_text(serve: Serve, name: str, text: s
             assert not reply.calls
 
     asyncio.run(main())
+
+
+FENCE = LEFT["JSON fence"][1]
+BESIDE_WORDS = {
+    "a fence, then words": (f"{FENCE}\n\nI will tell you as soon as I have the forecast.", "llama3-json", "began"),
+    "a fence, then words in its line": (f"{FENCE} That should be it.", "llama3-json", "began"),
+    "words, then a fence": (f"To answer that I use the weather function:\n\n{FENCE}\n", "llama3-json", "ended"),
+    "words, then tags": (f"Let me look.\n{HERMES}", "hermes", "ended"),
+    "tags, then words": (f"{HERMES}\n\nOne moment.", "hermes", "began"),
+    "two calls, then words": (f"{HERMES}\n{HERMES}\nOne moment.", "hermes", "began"),
+    "code, then a fence": (f"I would do this:\n```python\nprint('<b>')\n```\nInstead I call it.\n{FENCE}", "llama3-json", "ended"),
+    "words, then a fence of Python": ("I look.\n```tool_code\nweather(city='Xiamen')\n```", "gemma3", "ended"),
+}  # fmt: skip
+"""A reply of a model that nobody knows: a call with words on one side; the dialect that it is read in."""
+
+
+@pytest.mark.parametrize("name", ["", "phi-4", "gemma-3-4b-it"])
+@pytest.mark.parametrize(("text", "dialect", "where"), BESIDE_WORDS.values(), ids=BESIDE_WORDS)
+def test_a_marked_call_with_words_on_one_side_is_a_call(name: str, text: str, dialect: str, where: str) -> None:
+    calls = 2 if text.count(HERMES) == 2 else 1
+    told: set[tuple[str, str]] = set()
+    for size in (1, 2, 3, 7, len(text)):
+        pieces = [text[at : at + size] for at in range(0, len(text), size)]
+        reply = ts.collect([event for came in heard(pieces, name) for event in came])
+        assert [(call.name, call.arguments) for call in reply.calls] == [("weather", {"city": "Xiamen"})] * calls
+        assert reply.finish == "tool_calls"
+        (note,) = [note.detail for note in reply.notes if note.rule == "call-in-text"]
+        known = by_its_name(name)
+        if not known or (known.name != dialect and name != "phi-4"):
+            assert f"read as {dialect}, for the reply {where} with it. Give dialect={dialect!r}" in note
+        told.add((reply.text, note))
+    ((words, _),) = told
+    assert words.strip()
+    assert words.strip() in text
+
+
+@pytest.mark.parametrize("name", ["", "gemma-3-4b-it"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"A call looks like this:\n\n{FENCE}\n\nThe tool then answers.",
+        f"Call it like this:\n{HERMES}\nDone.",
+        f"{OBJECT}\n\nI will tell you.",
+        f"The format is `{OBJECT}`",
+        "Here it is:\n```json\n" + OBJECT.replace("city", "town") + "\n```",
+        "Here it is:\n```json\n" + OBJECT.replace("weather", "delete_all") + "\n```",
+        f"> {HERMES}\n\nis what you quoted.",
+        f"Quoted:\n> ```json\n> {OBJECT}\n> ```",
+    ],
+)
+def test_a_call_with_words_on_both_sides_or_without_marks_is_text(text: str, name: str) -> None:
+    for size in (1, 5, len(text)):
+        pieces = [text[at : at + size] for at in range(0, len(text), size)]
+        reply = ts.collect([event for came in heard(pieces, name) for event in came])
+        assert (reply.text, reply.calls) == (text, ())
+
+
+@pytest.mark.parametrize("size", [4, 200_000])
+def test_a_long_answer_with_fences_is_read_in_all_dialects_where_a_passage_begins(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long the answer is, and in one piece as well."""
+    fed = 0
+    feed = Decoder.feed
+
+    def counted(self: Decoder, chunk: str) -> list[ts.Event]:
+        nonlocal fed
+        fed += len(chunk)
+        return feed(self, chunk)
+
+    by_its_name("mine")
+    heard(["```", "<", "["])
+    monkeypatch.setattr(Decoder, "feed", counted)
+    for steps in (20, 2000):
+        fed = 0
+        text = "".join(f"Step {i}:\n\n```python\nprint({i})\n```\n<b>It</b> is done.\n" for i in range(steps))
+        request = ts.Request([{"role": "user", "content": QUESTION}], (ts.tool(weather),))
+        listener = Listener(request, None)
+        for at in range(0, len(text), size):
+            listener.hear(TextDelta(text[at : at + size]))
+        assert fed < 400_000
 
 
 def test_what_looks_like_a_call_leaves_a_note(serve: Serve) -> None:

@@ -1,49 +1,44 @@
-"""Calls that a server left in the text of its model's reply.
+"""Reads the calls that a server left in the text of its model's reply.
 
-Engines read calls with a parser that has to be named when they are started. With the wrong one, or none, a call comes
-as text: `<tool_call>{…}</tool_call>` in the content, and a client takes it for an answer. So the text is read:
+An engine reads calls with a parser that is named when it is started. With the wrong parser, or none, a call arrives as
+text: `<tool_call>{…}</tool_call>` in the content, and a client takes it for an answer. So the text is read:
 
-- In the model's own dialect, where that is known by choice or by its name, wherever its calls stand.
-- In all other dialects at once, where only a whole reply counts, or all of its text before or behind the server's own calls:
-  nothing but calls to offered tools, with arguments that fit. All decoders read along; one that finds text drops out. So
-  text is held back only while the text so far can still be such a call, which for most replies is their first piece.
+- In the model's own dialect, if that was chosen or its name tells it, wherever the calls stand.
+- In all other dialects at once, if the reply (or its part before or behind the server's own calls) is calls of offered
+  tools with valid arguments, and nothing else. Calls that begin with a fence or a tag may have words before them, on
+  lines of their own, or behind them. With words on both sides they are an example.
 
-A call that a server read and left in the text as well counts once (see `doubled_calls`).
+Text is held back only while it can still be such a call, which for most replies is their first piece. A call that a
+server read and left in the text as well counts once (see `doubled_calls`).
 
-A reply that was asked for without tools or with a response schema is not read. With `choice="none"` it is read in the
-model's own dialect alone: what comes is no answer, and whoever asked leaves it out of the text.
+A reply to a request without tools or with a response schema is not read. With `choice="none"` it is read in the model's
+own dialect alone, so that whoever asked can leave the call out of the answer.
 """
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Iterator, Sequence
-from functools import cache, lru_cache
-from itertools import chain
 from typing import Any
 
-from ..errors import ToolspeakError
 from ..events import CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
 from ..plan.effects import Ask
 from ..plan.stray_markers import StrayMarkers
-from ..schema.check import check
-from ..schema.suggestions import did_you_mean, near
-from ..types import Note, Reply, Request, Tool, copy_with
-from ..wire.decode import Decoder, parse
+from ..types import Note, Request, Tool, copy_with
+from ..wire.decode import Decoder
 from ..wire.dialect import Dialect
-from ..wire.finding.model_names import known
-from ..wire.prompt.calls import write_calls
-from ..wire.prompt.template_capabilities import literals
 from ..wire.reading.collect import collect
+from .any_dialect import Passage, Reading
 from .doubled_calls import DoubledCalls
-from .unread_calls import unread_call
+from .unread_calls import LONGEST, like_a_call
 
-LONGEST = 200_000
-"""Characters of the longest reply that is read in all dialects."""
+PASSAGES = 16
+"""How many passages of a reply are read in all dialects: an answer may hold hundreds of fences."""
+FIRST, LATER = re.compile(r"\S"), re.compile(r"(?<=\n)[ \t]*[`<]")
+"""Where a passage begins that may be a call: at the first word of a reply; behind words, at a fence or a tag."""
 ENDED = ("stop", "tool_calls")
 """How a reply ends that was not cut."""
-HINTED = 20_000
-"""Characters of the longest answer that is looked through for what only looks like a call."""
 
 
 class Listener:
@@ -69,7 +64,7 @@ class Listener:
 
     def _read(self, event: Event) -> list[Event]:
         if isinstance(event, TextDelta) and self._reader is None:
-            self._reader = _Reader(self._dialect, self._tools, whole=self._may_call)
+            self._reader = _Reader(self._dialect, self._tools, others=self._may_call)
         reader = self._reader
         if reader is None:
             return self._ending(event)
@@ -85,7 +80,7 @@ class Listener:
         for event in events:
             if isinstance(event, CallStart):
                 self._calls += 1
-            elif isinstance(event, TextDelta) and len(self._text) <= HINTED:
+            elif isinstance(event, TextDelta) and len(self._text) <= LONGEST:
                 self._text += event.text
         return self._doubled.feed(events, in_text=True)
 
@@ -113,7 +108,7 @@ def with_hint(asked: Ask, request: Request) -> Ask:
         nonlocal text, tools
         for made in read(event):
             if isinstance(made, TextDelta):
-                text += made.text if len(text) <= HINTED else ""
+                text += made.text if len(text) <= LONGEST else ""
             elif isinstance(made, CallStart):
                 tools = ()
             elif isinstance(made, Finished):
@@ -129,148 +124,86 @@ def _may_hold_calls(request: Request) -> bool:
 
 
 class _Reader:
-    """Reads one text: in the dialect `own`, and if it may be a call as a `whole`, in all others, as long as each of
-    them finds nothing but calls in it. What `own` makes of it is held back meanwhile."""
+    """Reads one text: in the dialect `own`, and, if `others`, each passage that may be a call in all other dialects. What
+    `own` makes of a passage is held back until that is over."""
 
-    def __init__(self, own: Dialect | None, tools: Sequence[Tool[..., Any]], *, whole: bool) -> None:
+    def __init__(self, own: Dialect | None, tools: Sequence[Tool[..., Any]], *, others: bool) -> None:
         self._own = own
         self._tools = tools
         self._decoder = Decoder(own, tools, "", ids=new_id) if own else None
-        self._whole = whole
-        self._others: list[tuple[Dialect, Decoder, list[Event]]] | None = None
         self._held: list[Event] = []
-        self._text = ""
+        self._left = PASSAGES if others else 0
+        self._passage: Passage | None = None
+        self._spoken = False
+        """Whether there are words before the passage."""
+        self._before = ""
+        """The last character before the passage, or before the next piece."""
         self.how = f"; read as {own.name}" if own else ""
 
     def feed(self, event: Event) -> list[Event]:
         """What came of one event; [] while it is held back."""
-        came = [event]
-        if isinstance(event, TextDelta):
-            came = self._decoder.feed(event.text) if self._decoder else came
-            self._read(event.text)
-        if not self._whole:
-            return came
+        text = event.text if isinstance(event, TextDelta) else ""
+        came = self._decoder.feed(text) if text and self._decoder else [event]
         self._held += came
-        called = any(isinstance(one, CallStart) for one in came)
-        self._whole = not called and self._others != [] and len(self._text) <= LONGEST
-        waits = self._whole and any(isinstance(one, TextDelta) for one in self._held)
+        if any(isinstance(one, CallStart) for one in came):
+            self._left, self._passage = 0, None
+        elif text and self._left and (found := self._read(text)):
+            return self._in_other(found)
+        waits = self._passage and any(isinstance(one, TextDelta) for one in self._held)
         return [] if waits else self._released()
 
-    def _read(self, piece: str) -> None:
-        """Gives the other dialects a piece; those that find text in it drop out."""
-        if not self._whole:
-            return
-        self._text += piece
-        if self._others is None:
-            if not (begun := self._text.lstrip()):
-                return
-            others = (dialect for dialect in _begun_by(begun[0]) if dialect is not self._own)
-            self._others = [(dialect, Decoder(dialect, self._tools, "", ids=new_id), []) for dialect in others]
-            piece = self._text
-        for _, decoder, events in self._others:
-            events += decoder.feed(piece)
-        self._others = [one for one in self._others if not _said(one[2])]
+    def _read(self, text: str) -> Reading | None:
+        """Gives the passage a text, and begins others where it turns out to be words. Returns calls with words behind
+        them."""
+        passage = self._passage
+        if passage:
+            passage.feed(text)
+        while passage is None or not passage.open:
+            if passage:
+                if not self._spoken and (found := passage.calls_before_words()):
+                    return found
+                self._spoken = True
+                self._before, text = passage.text[0], passage.text[1:]
+            lines = self._before + text
+            begin = (LATER if self._spoken else FIRST).search(lines)
+            if begin is None or not self._left:
+                self._passage, self._before = None, lines[-1:]
+                return None
+            self._left -= 1
+            self._before = lines[begin.start() - 1 : begin.start()]
+            passage = self._passage = Passage(self._own, self._tools, lines[begin.start() :], new_id)
+        return None
 
     def close(self, *, whole: bool) -> list[Event]:
         """What was held back; `whole`: the reply is over, and was not cut."""
         self._held += [one for one in (self._decoder.close() if self._decoder else []) if not isinstance(one, Finished)]
         called = any(isinstance(one, CallStart) for one in self._held)
-        found = self._best() if whole and self._whole and not called else None
-        return self._in_other(*found) if found else self._released()
+        found = self._passage.calls() if whole and self._passage and not called else None
+        return self._in_other(found) if found else self._released()
 
-    def _in_other(self, dialect: Dialect, events: Sequence[Event]) -> list[Event]:
-        """The events of the reply as another dialect reads it, with those of the server that are no text."""
+    def _in_other(self, found: Reading) -> list[Event]:
+        """The events of the passage as another dialect reads it, and those of the server that are none of its text. What
+        follows is read in that dialect too."""
+        text = "".join(one.text for one in self._held if isinstance(one, TextDelta))
+        passage = self._passage.text if self._passage else ""
+        if self._spoken and not text.endswith(passage):
+            return self._released()
+        before = text.removesuffix(passage) if self._spoken else ""
         why = f"not in {self._own.name}" if self._own else "and nothing tells which dialect the model speaks"
+        where = "ended" if self._spoken else "began" if collect(found.events).text.strip() else ""
         self.how = (
-            f", {why}; read as {dialect.name}, for it was the whole reply. Give dialect={dialect.name!r}, or start the "
-            "server with the parser of its model"
+            f", {why}; read as {found.dialect.name}, for {f'the reply {where} with it' if where else 'it was the whole reply'}. "
+            f"Give dialect={found.dialect.name!r}, or start the server with the parser of its model"
         )
         thought = any(isinstance(one, ThoughtDelta) for one in self._held)
-        unread = (TextDelta, Finished, ThoughtDelta) if thought else (TextDelta, Finished)
         kept = [one for one in self._held if not isinstance(one, TextDelta | Noted)]
-        return [*kept, *(one for one in events if not isinstance(one, unread))]
-
-    def _best(self) -> tuple[Dialect, list[Event]] | None:
-        """The dialect in which the whole text is calls to tools that are there, with arguments that fit."""
-        found: list[tuple[tuple[int, ...], Dialect, list[Event]]] = []
-        for dialect, decoder, events in self._others or ():
-            reply = collect([*events, *(ended := decoder.close())])
-            if reply.calls and not reply.text.strip() and _fit(reply, self._tools):
-                found.append((_rank(dialect, reply, self._text), dialect, [*events, *ended]))
-        return max(found, key=lambda one: one[0])[1:] if found else None
+        read = [one for one in found.events if not (thought and isinstance(one, ThoughtDelta))]
+        self._decoder, self._left, self._passage, self._held = found.decoder, 0, None, []
+        return [*([TextDelta(before)] if before else []), *kept, *read]
 
     def _released(self) -> list[Event]:
         held, self._held = self._held, []
         return held
-
-
-# ------------------------------------------------------------------ a text in all dialects
-
-
-@lru_cache(1024)
-def _begun_by(character: str) -> tuple[Dialect, ...]:
-    """The dialects in which a call of some tool may begin with this character."""
-    return tuple(dialect for dialect in known() if not _said(Decoder(dialect, None, "").feed(character)))
-
-
-def _said(events: Sequence[Event]) -> bool:
-    return any(isinstance(event, TextDelta) and event.text.strip() for event in events)
-
-
-def _fit(reply: Reply, tools: Sequence[Tool[..., Any]]) -> bool:
-    by_name = {tool.name: tool for tool in tools}
-    return all(
-        call.whole and call.name in by_name and not check(by_name[call.name], call.arguments) for call in reply.calls
-    )
-
-
-def _rank(dialect: Dialect, reply: Reply, text: str) -> tuple[int, ...]:
-    """How well a dialect reads a text: it leaves little over; it writes these calls so, blanks aside; it needs few
-    repairs; the text has many of its markers; many models speak it."""
-    words = markers(dialect)
-    missing = sum(word not in text for word in words)
-    try:
-        written = "".join(write_calls(reply.calls, dialect).split())
-    except ToolspeakError:
-        written = ""
-    exact = written in "".join(text.split()) if written else False
-    left = len(reply.text.strip())
-    return -left, exact, -len(reply.notes), -missing, sum(map(len, words)), len(dialect.models)
-
-
-def like_a_call(text: str, tools: Sequence[Tool[..., Any]]) -> Note | None:
-    """What to say of a text in which something looks like a call, of a tool or of one that is nearly named so, and was
-    not taken for one; None where nothing does."""
-    if not 0 < len(text) <= HINTED:
-        return None
-    offered = [tool.name for tool in tools]
-    words = markers if any(name in text for name in offered) else literals
-    found: list[tuple[tuple[int, ...], Dialect, str]] = []
-    for dialect in known():
-        if all(word in text for word in words(dialect)):
-            reply = parse(text, dialect, None, "")
-            if name := _nearly(reply, offered):
-                found.append(((name in offered, *_rank(dialect, reply, text)), dialect, name))
-    if not found:
-        return unread_call(text, tools)
-    _, dialect, name = max(found, key=lambda one: one[0])
-    looks = f"a part of the text looks like a call of {name} in the dialect {dialect.name}, and stays text."
-    if name in offered:
-        return Note("like-a-call", f"{looks} Where it is one, give dialect={dialect.name!r}")
-    return Note("like-a-call", f"{looks} No tool has that name.{did_you_mean(near(name, offered))}")
-
-
-def _nearly(reply: Reply, offered: Sequence[str]) -> str:
-    """The name of the first call of a tool that is offered, else of one that is nearly named so, else ""."""
-    names = [call.name for call in reply.calls]
-    exact, close = (n for n in names if n in offered), (n for n in names if near(n, offered))
-    return next(chain(exact, close), "")
-
-
-@cache
-def markers(dialect: Dialect) -> tuple[str, ...]:
-    """The words of a call that are no keys of a JSON object."""
-    return tuple(word for word in literals(dialect) if not word.startswith('"'))
 
 
 def new_id() -> str:
