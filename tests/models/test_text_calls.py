@@ -226,6 +226,14 @@ def test_a_thought_and_words_of_a_known_model_are_not_held_back() -> None:
     assert last == [TextDelta(" it is.")]
 
 
+@pytest.mark.parametrize("size", [1, 5, 200])
+def test_a_thought_before_a_call_in_another_dialect_is_told_once(size: int) -> None:
+    _, text, _ = OTHERS["after a thought"]
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    reply = ts.collect([event for came in heard(pieces, "Qwen3-8B") for event in came])
+    assert (reply.thought, len(reply.calls), reply.text) == ("I look.", 1, "")
+
+
 def test_a_cut_reply_and_one_that_may_not_call_are_not_read_in_other_dialects() -> None:
     text = LEFT["JSON fence"][1]
     for more in ({"finish": "length"}, {"choice": "none"}):

@@ -25,20 +25,36 @@ SLICE = 256
 
 @dataclass(slots=True)
 class Reading:
-    """A passage as one dialect reads it; `decoder` reads what follows."""
+    """A text as one dialect reads it; `decoder` reads what follows."""
 
     dialect: Dialect
     decoder: Decoder
     events: list[Event] = field(default_factory=list[Event])
     length: int = 0
     """Characters that were read."""
+    words: bool = False
+    """Whether there are words in it."""
+    called: bool = False
+    """Whether a call came before them."""
+    passage: str = ""
+    """The whole text, where this reading is the best."""
 
-    def read(self, piece: str) -> list[Event]:
-        """What comes of the next characters."""
-        came = self.decoder.feed(piece)
-        self.events += came
+    def read(self, piece: str) -> None:
+        """Reads on."""
         self.length += len(piece)
-        return came
+        self._add(self.decoder.feed(piece))
+
+    def close(self) -> None:
+        """Reads to the end."""
+        self._add([event for event in self.decoder.close() if not isinstance(event, Finished)])
+
+    def _add(self, came: list[Event]) -> None:
+        self.events += came
+        for event in came:
+            if self.words:
+                return
+            self.words = _is_words(event)
+            self.called = self.called or isinstance(event, CallStart)
 
 
 class Passage:
@@ -50,7 +66,7 @@ class Passage:
         others = (dialect for dialect in _begun_by(text.lstrip()[0]) if dialect is not own)
         self._reading = [Reading(dialect, Decoder(dialect, tools, "", ids=ids)) for dialect in others]
         self._ended: list[Reading] = []
-        """Those that found words behind calls."""
+        """Those that found words."""
         self.feed(text)
 
     @property
@@ -60,37 +76,37 @@ class Passage:
 
     def feed(self, piece: str) -> None:
         """Reads on, in slices: most passages are words after a few characters."""
-        at = len(self.text)
+        start = len(self.text)
         self.text += piece
-        while self._reading and at < len(self.text):
-            part, at = self.text[at : at + SLICE], at + SLICE
-            reading, self._reading = self._reading, []
-            for one in reading:
-                came = one.read(part)
-                if not any(map(_is_words, came)):
-                    self._reading.append(one)
-                elif isinstance(next(filter(_is_words_or_call, one.events)), CallStart):
-                    self._ended.append(one)
+        for at in range(start, len(self.text), SLICE):
+            for one in self._reading:
+                one.read(self.text[at : at + SLICE])
+            self._ended += [one for one in self._reading if one.words]
+            self._reading = [one for one in self._reading if not one.words]
+            if not self._reading:
+                return
 
     def calls(self) -> Reading | None:
         """The whole passage as calls, in the dialect that reads it best; None where it is none."""
         for one in self._reading:
-            one.events = [event for event in (*one.events, *one.decoder.close()) if not isinstance(event, Finished)]
-        return self._best([one for one in self._reading if not any(map(_is_words, one.events))])
+            one.close()
+        return self._best([one for one in self._reading if not one.words])
 
     def calls_before_words(self) -> Reading | None:
         """The same, if it begins with calls in a fence or between tags, and words follow."""
-        found = self._best(self._ended) if self.text.lstrip()[0] in "`<" else None
+        marked = self.text.lstrip()[0] in "`<"
+        found = self._best([one for one in self._ended if one.called]) if marked else None
         if found:
             found.read(self.text[found.length :])
         return found
 
     def _best(self, readings: Sequence[Reading]) -> Reading | None:
-        """The one of these that reads calls to offered tools best, with arguments that fit."""
+        """The one of these that reads calls of offered tools best, with arguments that fit."""
         found: list[tuple[tuple[int, ...], Reading]] = []
         for one in readings:
             reply = collect(one.events)
-            if reply.calls and _fit(reply, self._tools):
+            if _fit(reply, self._tools):
+                one.passage = self.text
                 found.append(((len(reply.calls), *rank(one.dialect, reply, self.text)), one))
         return max(found, key=lambda one: one[0])[1] if found else None
 
@@ -102,16 +118,12 @@ def _begun_by(character: str) -> tuple[Dialect, ...]:
 
 
 def _is_words(event: Event) -> bool:
-    return isinstance(event, TextDelta) and bool(event.text.strip())
-
-
-def _is_words_or_call(event: Event) -> bool:
-    return isinstance(event, CallStart) or _is_words(event)
+    return bool(event.text.strip()) if isinstance(event, TextDelta) else False
 
 
 def _fit(reply: Reply, tools: Sequence[Tool[..., Any]]) -> bool:
     by_name = {tool.name: tool for tool in tools}
-    return all(
+    return bool(reply.calls) and all(
         call.whole and call.name in by_name and not check(by_name[call.name], call.arguments) for call in reply.calls
     )
 

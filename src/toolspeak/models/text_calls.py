@@ -28,7 +28,6 @@ from ..plan.stray_markers import StrayMarkers
 from ..types import Note, Request, Tool, copy_with
 from ..wire.decode import Decoder
 from ..wire.dialect import Dialect
-from ..wire.reading.collect import collect
 from .any_dialect import Passage, Reading
 from .doubled_calls import DoubledCalls
 from .unread_calls import LONGEST, like_a_call
@@ -132,6 +131,8 @@ class _Reader:
         self._tools = tools
         self._decoder = Decoder(own, tools, "", ids=new_id) if own else None
         self._held: list[Event] = []
+        self._kinds: set[type] = set()
+        """Of all events so far."""
         self._left = PASSAGES if others else 0
         self._passage: Passage | None = None
         self._spoken = False
@@ -145,12 +146,14 @@ class _Reader:
         text = event.text if isinstance(event, TextDelta) else ""
         came = self._decoder.feed(text) if text and self._decoder else [event]
         self._held += came
-        if any(isinstance(one, CallStart) for one in came):
+        self._kinds.update(map(type, came))
+        if CallStart in self._kinds:
             self._left, self._passage = 0, None
         elif text and self._left and (found := self._read(text)):
             return self._in_other(found)
-        waits = self._passage and any(isinstance(one, TextDelta) for one in self._held)
-        return [] if waits else self._released()
+        if self._passage is None:
+            return self._released()
+        return [] if any(isinstance(one, TextDelta) for one in self._held) else self._released()
 
     def _read(self, text: str) -> Reading | None:
         """Gives the passage a text, and begins others where it turns out to be words. Returns calls with words behind
@@ -176,30 +179,36 @@ class _Reader:
 
     def close(self, *, whole: bool) -> list[Event]:
         """What was held back; `whole`: the reply is over, and was not cut."""
-        self._held += [one for one in (self._decoder.close() if self._decoder else []) if not isinstance(one, Finished)]
-        called = any(isinstance(one, CallStart) for one in self._held)
-        found = self._passage.calls() if whole and self._passage and not called else None
+        came = self._decoder.close() if self._decoder else []
+        self._held += [one for one in came if not isinstance(one, Finished)]
+        passage = self._passage if whole else None
+        if passage is None or CallStart in map(type, came):
+            return self._released()
+        found = passage.calls()
         return self._in_other(found) if found else self._released()
 
     def _in_other(self, found: Reading) -> list[Event]:
         """The events of the passage as another dialect reads it, and those of the server that are none of its text. What
         follows is read in that dialect too."""
         text = "".join(one.text for one in self._held if isinstance(one, TextDelta))
-        passage = self._passage.text if self._passage else ""
-        if self._spoken and not text.endswith(passage):
+        before = text.removesuffix(found.passage) if self._spoken else ""
+        if before == text:  # the own dialect read a part of the passage as something else
             return self._released()
-        before = text.removesuffix(passage) if self._spoken else ""
-        why = f"not in {self._own.name}" if self._own else "and nothing tells which dialect the model speaks"
-        where = "ended" if self._spoken else "began" if collect(found.events).text.strip() else ""
-        self.how = (
-            f", {why}; read as {found.dialect.name}, for {f'the reply {where} with it' if where else 'it was the whole reply'}. "
-            f"Give dialect={found.dialect.name!r}, or start the server with the parser of its model"
-        )
-        thought = any(isinstance(one, ThoughtDelta) for one in self._held)
+        self.how = self._reason(found)
+        twice = ThoughtDelta if ThoughtDelta in self._kinds else Finished
         kept = [one for one in self._held if not isinstance(one, TextDelta | Noted)]
-        read = [one for one in found.events if not (thought and isinstance(one, ThoughtDelta))]
         self._decoder, self._left, self._passage, self._held = found.decoder, 0, None, []
-        return [*([TextDelta(before)] if before else []), *kept, *read]
+        words = [TextDelta(before)] if before else []
+        return [*words, *kept, *(one for one in found.events if not isinstance(one, twice))]
+
+    def _reason(self, found: Reading) -> str:
+        why = f"not in {self._own.name}" if self._own else "and nothing tells which dialect the model speaks"
+        where = "the reply ended with it" if self._spoken else "it was the whole reply"
+        where = "the reply began with it" if found.words else where
+        return (
+            f", {why}; read as {found.dialect.name}, for {where}. Give dialect={found.dialect.name!r}, or start the "
+            "server with the parser of its model"
+        )
 
     def _released(self) -> list[Event]:
         held, self._held = self._held, []
