@@ -22,20 +22,24 @@ def state_folder() -> Path:
     """The folder for state of this user: $XDG_STATE_HOME/toolspeak, or the platform's own place."""
     if base := os.environ.get("XDG_STATE_HOME"):
         return Path(base) / "toolspeak"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "toolspeak"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home()) / "toolspeak"
-    return Path.home() / ".local" / "state" / "toolspeak"
+    return platform_folder("XDG_STATE_HOME", ".local/state", "Application Support", "LOCALAPPDATA")
 
 
 def settings_folder() -> Path:
     """The folder for settings of this user: $XDG_CONFIG_HOME/toolspeak, or the platform's own place."""
+    return platform_folder("XDG_CONFIG_HOME", ".config", "Application Support", "APPDATA")
+
+
+def platform_folder(variable: str, usual: str, library: str, windows: str) -> Path:
+    """A folder of this user: the one in `variable`, by default `usual` in the home folder.
+
+    On macOS it is `library` in the user's Library, on Windows the folder in the variable `windows`.
+    """
     if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "toolspeak"
+        return Path.home() / "Library" / library / "toolspeak"
     if sys.platform == "win32":
-        return Path(os.environ.get("APPDATA") or Path.home()) / "toolspeak"
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "toolspeak"
+        return Path(os.environ.get(windows) or Path.home()) / "toolspeak"
+    return Path(os.environ.get(variable) or Path.home() / usual) / "toolspeak"
 
 
 def user_path(variable: str, folder: Callable[[], Path], name: str) -> Path | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import StreamCut
-from ..events import Event, Finished, Noted
+from ..events import Event, Finished, Noted, TextDelta, ThoughtDelta
 from ..types import Finish, Note, Usage
 from .call_deltas import CallStream
 from .json_stream import Payload, Payloads
@@ -60,6 +60,16 @@ class Reading:
 
     def _payload(self, payload: Payload) -> list[Event]:
         raise NotImplementedError
+
+    def _words(self, thought: Any, text: Any) -> list[Event]:
+        """The events of a thought and a text, after the end of the calls before them."""
+        events: list[Event] = []
+        if isinstance(thought, str) and thought:
+            events.append(ThoughtDelta(thought))
+        if isinstance(text, str) and text:
+            self._text.append(text)
+            events.append(TextDelta(text))
+        return self._calls.settle() + events if events else events
 
     def _unended(self) -> list[Event]:
         """What a stream comes to that stopped before its end."""

@@ -19,6 +19,7 @@ from typing import Any
 
 from ..api.json_stream import records
 from ..policy.origin import framed_part
+from ..schema.suggestions import free_name
 from ..tool_results import fair_share
 from ..types import Message, Tool
 from .clearing import NOTE, clear_results
@@ -114,11 +115,7 @@ class Row:
 
 def read_tool(names: Collection[str]) -> Tool[..., Any]:
     """The tool that reads pages, with a name that no other tool has."""
-    name, number = NAME, 1
-    while name in names:
-        number += 1
-        name = f"{NAME}_{number}"
-    return Tool(name, DESCRIPTION, PARAMETERS)
+    return Tool(free_name(NAME, names), DESCRIPTION, PARAMETERS)
 
 
 def too_large(messages: Sequence[Message], size: PageSize) -> bool:

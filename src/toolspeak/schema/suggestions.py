@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Container, Iterable
 from itertools import islice
 
 from .phrases import clipped
@@ -34,6 +34,15 @@ def listed(names: Collection[str], at_most: int = 40) -> str:
     """The names, separated by commas; if there are many, the first ones and the number of the others."""
     told = ", ".join(clipped(name, 200) for name in islice(names, at_most))
     return told if len(names) <= at_most else f"{told} and {len(names) - at_most:,} more"
+
+
+def free_name(name: str, taken: Container[str]) -> str:
+    """The name, with a number at its end if it is taken."""
+    free, count = name, 1
+    while free in taken:
+        count += 1
+        free = f"{name}_{count}"
+    return free
 
 
 def _plain(name: str) -> str:

@@ -18,6 +18,7 @@ from ..nlu.intent import wanted
 from ..plan.effects import Ask, Plan, tell
 from ..plan.prompted import last_question
 from ..schema.infer import AnyTool
+from ..schema.suggestions import free_name
 from ..types import Finish, Note, Request, Tool, Usage
 from ..wire.reading.collect import add_usage
 from .group_tree import Group, Member, tools_in
@@ -74,14 +75,14 @@ def listed(
         else:
             tool = member
         shown.setdefault(tool.name, tool)
-    back = _free(BACK, {*taken, *shown})
+    back = free_name(BACK, {*taken, *shown})
     shown[back] = Tool(back, SEARCH_ALL if first else GO_BACK)
     return OfferedTools(tuple(shown.values()), opens, back)
 
 
 def as_tool(group: Group, taken: Collection[str] = ()) -> AnyTool:
     """A group as a tool that opens it. It is named after the group, and its description says what is in it."""
-    name = _free((UNSAFE.sub("_", group.name).strip("_")[:50] or "more") + "_tools", taken)
+    name = free_name((UNSAFE.sub("_", group.name).strip("_")[:50] or "more") + "_tools", taken)
     said = group.description.strip() or (group.name if UNSAFE.search(group.name) else "")
     count = sum(1 for _ in tools_in(group))
     about = f"{said.rstrip('.')}. " if said else ""
@@ -108,14 +109,6 @@ def _names(group: Group) -> str:
             return ", ".join([*told, "…"])
         told.append(name)
     return ", ".join(told)
-
-
-def _free(name: str, taken: Collection[str]) -> str:
-    free, count = name, 1
-    while free in taken:
-        count += 1
-        free = f"{name}_{count}"
-    return free
 
 
 # ------------------------------------------------------------------ models with tool calling

@@ -12,6 +12,7 @@ from ..api.json_stream import record, records
 from ..plan.calls import answer
 from ..plan.prompted import text_of
 from ..schema.phrases import beginning
+from ..schema.suggestions import free_name
 from ..types import Message, Request, Tool, ToolCall
 from .index_cache import IndexedTools
 from .inner_calls import without_beginning
@@ -40,12 +41,9 @@ HEAD = 40
 def search_tool(taken: Collection[str], count: int, servers: Sequence[tuple[str, int]] = ()) -> Tool[..., Any]:
     """The search tool, with a name that no other tool has. It says that `count` tools are not shown, and of which
     servers."""
-    name, number = NAME, 1
-    while name in taken:
-        number += 1
-        name = f"{NAME}_{number}"
     of = ", ".join(f"{server[:HEAD]} ({many})" for server, many in servers)
-    return Tool(name, DESCRIPTION.format(count=count, of=f", most of them of {of}" if of else ""), PARAMETERS)
+    described = DESCRIPTION.format(count=count, of=f", most of them of {of}" if of else "")
+    return Tool(free_name(NAME, taken), described, PARAMETERS)
 
 
 def query(call: ToolCall) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...errors import ServerFailed
-from ...events import Event, Noted, TextDelta, ThoughtDelta
+from ...events import Event, Noted
 from ...types import Finish, Note, Usage
 from ..json_stream import Payload, record, records
 from ..stream_reader import Reading, count
@@ -81,11 +81,11 @@ class ReplyReader(Reading):
             self._open[index] = bool(taken)
             text = json.dumps(taken, ensure_ascii=False) if taken else ""
             return self._calls.add(index=index, key=block.get("id"), name=block.get("name"), arguments=text)
-        return self._words(block)
+        return self._words(block.get("thinking"), block.get("text"))
 
     def _delta(self, index: int, delta: Payload) -> list[Event]:
         if delta.get("type") != "input_json_delta":
-            return self._words(delta)
+            return self._words(delta.get("thinking"), delta.get("text"))
         piece = delta.get("partial_json")
         if index not in self._open or not isinstance(piece, str):
             return []
@@ -97,15 +97,6 @@ class ReplyReader(Reading):
         if self._open.pop(index, True):
             return self._calls.settle()
         return [*self._calls.add(index=index, arguments="{}"), *self._calls.settle()]
-
-    def _words(self, block: Payload) -> list[Event]:
-        events: list[Event] = []
-        if isinstance(thought := block.get("thinking"), str) and thought:
-            events.append(ThoughtDelta(thought))
-        if isinstance(text := block.get("text"), str) and text:
-            self._text.append(text)
-            events.append(TextDelta(text))
-        return self._calls.settle() + events if events else events
 
     def _ending(self, delta: Payload, usage: Any) -> None:
         if isinstance(reason := delta.get("stop_reason"), str) and reason:

@@ -12,7 +12,7 @@ from ...types import Request, Schema
 from ..field_schemas import COMPLETED, FLAG, LIKELIEST, MODEL, cannot, set_fields, stops
 from ..incoming import IncomingRequest
 from ..json_stream import Payload, record
-from ..openai_chat import write_grammar
+from ..openai_chat import write_constraints
 
 TOKENS = 1024
 """The longest reply where the request sets no bound: the API's own default of 16 serves nobody."""
@@ -46,11 +46,7 @@ def write_request(
 
 def _constraints(request: Request, grammar_field: str, schema_field: str, tag_field: str) -> Payload:
     """What the reply is held to, each in the field that the server takes it in."""
-    body: Payload = {}
-    if request.grammar is not None and grammar_field:
-        body |= write_grammar(grammar_field, request.grammar)
-    if request.tag is not None and tag_field:
-        body[tag_field] = dict(request.tag)
+    body = write_constraints(request, grammar_field, tag_field)
     if request.schema is not None and schema_field:
         body |= write_schema(schema_field, request.schema)
     return body

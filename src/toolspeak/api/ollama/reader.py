@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...events import Event, TextDelta, ThoughtDelta
+from ...events import Event
 from ...types import Finish, Usage
 from ..json_stream import Payload, record, records
 from ..stream_reader import Reading, count
@@ -21,18 +21,11 @@ class ReplyReader(Reading):
         super().__init__(ids, lines=True)
 
     def _payload(self, payload: Payload) -> list[Event]:
-        events = self._words(record(payload.get("message")))
+        events = self._message(record(payload.get("message")))
         return events + self._end(payload) if payload.get("done") else events
 
-    def _words(self, message: Payload) -> list[Event]:
-        events: list[Event] = []
-        if isinstance(thought := message.get("thinking"), str) and thought:
-            events.append(ThoughtDelta(thought))
-        if isinstance(text := message.get("content"), str) and text:
-            self._text.append(text)
-            events.append(TextDelta(text))
-        if events:
-            events = self._calls.settle() + events
+    def _message(self, message: Payload) -> list[Event]:
+        events = self._words(message.get("thinking"), message.get("content"))
         for call in records(message.get("tool_calls")):
             function = record(call.get("function"))
             events += self._calls.add(

@@ -64,7 +64,7 @@ class ReplyReader(Reading):
         events: list[Event] = []
         if tokens := records(record(choice.get("logprobs")).get("content")):
             events.append(Logprobs(tokens))
-        events += self._words(delta)
+        events += self._delta(delta)
         for place, call in enumerate(_calls(delta)):
             function = record(call.get("function"))
             events += self._calls.add(
@@ -82,7 +82,7 @@ class ReplyReader(Reading):
             self._finish = reason
         return events
 
-    def _words(self, delta: Payload) -> list[Event]:
+    def _delta(self, delta: Payload) -> list[Event]:
         events: list[Event] = []
         thought = delta.get("reasoning_content") or delta.get("reasoning")
         if isinstance(thought, str) and thought:

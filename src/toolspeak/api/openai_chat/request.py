@@ -56,11 +56,7 @@ def write_request(
     body |= _tools_of(request)
     if request.schema is not None:
         body["response_format"] = _response_format(request.schema)
-    if request.grammar is not None and grammar_field:
-        body |= write_grammar(grammar_field, request.grammar)
-    if request.tag is not None and tag_field:
-        body[tag_field] = dict(request.tag)
-    return body | _settings_of(request, max_tokens_field)
+    return body | write_constraints(request, grammar_field, tag_field) | _settings_of(request, max_tokens_field)
 
 
 def _settings_of(request: Request, max_tokens_field: str) -> Payload:
@@ -94,10 +90,18 @@ def _response_format(schema: Schema) -> Payload:
     return {"type": "json_schema", "json_schema": named}
 
 
-def write_grammar(field: str, grammar: str) -> Payload:
-    """A grammar where a server takes it: `grammar` (llama.cpp), `structured_outputs` or `guided_grammar` (vLLM),
-    `ebnf` (SGLang)."""
-    return {field: {"grammar": grammar} if field == "structured_outputs" else grammar}
+def write_constraints(request: Request, grammar_field: str, tag_field: str) -> Payload:
+    """The grammar and the structural tag of a request, in the fields in which the server takes them.
+
+    A grammar is in `grammar` (llama.cpp), `structured_outputs` or `guided_grammar` (vLLM), `ebnf` (SGLang).
+    """
+    body: Payload = {}
+    if request.grammar is not None and grammar_field:
+        wrapped = grammar_field == "structured_outputs"
+        body[grammar_field] = {"grammar": request.grammar} if wrapped else request.grammar
+    if request.tag is not None and tag_field:
+        body[tag_field] = dict(request.tag)
+    return body
 
 
 def is_strict(schema: Any, *, root: bool = False) -> bool:

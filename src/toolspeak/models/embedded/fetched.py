@@ -20,18 +20,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import WeightsError
-from ...files import replacing, take_lock
+from ...files import platform_folder, replacing, take_lock
 
 
 def cache_dir() -> Path:
     """The folder for what is fetched: $TOOLSPEAK_CACHE, else the platform's own cache folder."""
     if told := os.environ.get("TOOLSPEAK_CACHE"):
         return Path(told).expanduser()
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "toolspeak"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home()) / "toolspeak"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "toolspeak"
+    return platform_folder("XDG_CACHE_HOME", ".cache", "Caches", "LOCALAPPDATA")
 
 
 def fetch(package: str, folder: Path, member: str, *, absent: str, offline: str) -> Path:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from ...errors import InvalidTool, UsageError
+from ...schema.suggestions import free_name
 from ...schema.tidy import folded
 from ...schema.validators import judge
 from ...schema.walk import nodes, rebuild
@@ -99,10 +100,7 @@ class Schemas:
         if ref not in self._names:
             self.document.at(ref, where)
             last = re.sub(r"[^A-Za-z0-9_.-]+", "_", ref.rpartition("/")[2])[:64] or "Part"
-            name, count = last, 1
-            while name in self._taken:
-                count += 1
-                name = f"{last}_{count}"
+            name = free_name(last, self._taken)
             self._names[ref] = name
             self._taken[name] = ref
         return self._names[ref]
