@@ -35,3 +35,26 @@ def answered(messages: Sequence[Message]) -> bool:
             open_calls = [call["id"] for call in message.get("tool_calls", [])]
             assert len(set(open_calls)) == len(open_calls)
     return not open_calls
+
+
+def hermes_call(name: str, **arguments: Any) -> str:
+    """A call as hermes writes it."""
+    return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
+
+
+def frames(*payloads: Any) -> bytes:
+    """Payloads as server-sent events: a text as it is, anything else as JSON."""
+    lines = (payload if isinstance(payload, str) else json.dumps(payload, ensure_ascii=False) for payload in payloads)
+    return "".join(f"data: {line}\n\n" for line in lines).encode()
+
+
+def delta(finish: str | None = None, **fields: Any) -> dict[str, Any]:
+    """A chunk of a streamed chat completion."""
+    return {"choices": [{"index": 0, "delta": fields, "finish_reason": finish}]}
+
+
+def events_in(reader: Any, data: bytes, size: int | None = None) -> list[Event]:
+    """What a reader of replies makes of bytes that come in pieces of a size, by default in one piece."""
+    step = size or max(1, len(data))
+    events = [event for i in range(0, len(data), step) for event in reader.feed(data[i : i + step])]
+    return events + reader.close()

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from replies import events_in
 from toolspeak.api.ollama import ReplyReader, read_models, write_request
 from toolspeak.errors import BadRequest, ModelError, Refused, ServerFailed, StreamCut
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
@@ -25,9 +26,7 @@ def call(name: str, arguments: Any, **more: Any) -> dict[str, Any]:
 
 
 def read(data: bytes, size: int | None = None) -> list[Event]:
-    reader, step = ReplyReader(), size or max(1, len(data))
-    events = [event for i in range(0, len(data), step) for event in reader.feed(data[i : i + step])]
-    return events + reader.close()
+    return events_in(ReplyReader(), data, size)
 
 
 USED = Usage(7, 2)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import strategies as st
 
 from properties import property_test
+from replies import delta, events_in, frames
 from toolspeak.api.call_deltas import Balance
 from toolspeak.api.openai_chat import ReplyReader, write_request
 from toolspeak.errors import BadRequest, KeyRefused, ModelError, RateLimited, ServerFailed, StreamCut
@@ -14,15 +15,6 @@ from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished
 from toolspeak.types import Note, Request, Tool, Usage
 
 DONE = "[DONE]"
-
-
-def sse(*payloads: Any) -> bytes:
-    lines = (payload if isinstance(payload, str) else json.dumps(payload, ensure_ascii=False) for payload in payloads)
-    return "".join(f"data: {line}\n\n" for line in lines).encode()
-
-
-def delta(finish: str | None = None, **fields: Any) -> dict[str, Any]:
-    return {"choices": [{"index": 0, "delta": fields, "finish_reason": finish}]}
 
 
 def piece(arguments: Any = None, **fields: Any) -> dict[str, Any]:
@@ -36,9 +28,7 @@ def calls(*pieces: dict[str, Any]) -> dict[str, Any]:
 
 
 def read(data: bytes, size: int | None = None) -> list[Event]:
-    reader, step = ReplyReader(), size or max(1, len(data))
-    events = [event for i in range(0, len(data), step) for event in reader.feed(data[i : i + step])]
-    return events + reader.close()
+    return events_in(ReplyReader(), data, size)
 
 
 def merged(events: list[Event]) -> list[Event]:
@@ -63,7 +53,7 @@ CALLED = Finished("tool_calls")
 STREAMS: list[tuple[str, bytes, list[Event]]] = [
     (
         "text, a thought, usage in the last chunk",
-        sse(
+        frames(
             delta(role="assistant", content=""),
             delta(reasoning_content="hm"),
             delta(content="你"),
@@ -76,12 +66,12 @@ STREAMS: list[tuple[str, bytes, list[Event]]] = [
     ),
     (
         "reasoning by its other name, once",
-        sse(delta(reasoning="hm", reasoning_content="hm"), delta(reasoning="so"), delta("stop", content="x"), DONE),
+        frames(delta(reasoning="hm", reasoning_content="hm"), delta(reasoning="so"), delta("stop", content="x"), DONE),
         [ThoughtDelta("hm"), ThoughtDelta("so"), TextDelta("x"), Finished("stop")],
     ),
     (
         "a call as OpenAI streams it",
-        sse(
+        frames(
             calls(piece("", index=0, id="a", name="weather")),
             calls(piece('{"city":', index=0)),
             calls(piece(' "Xiamen"}', index=0)),
@@ -92,17 +82,17 @@ STREAMS: list[tuple[str, bytes, list[Event]]] = [
     ),
     (
         "the id is missing",
-        sse(calls(piece(CITY, index=0, name="weather")), delta("tool_calls"), DONE),
+        frames(calls(piece(CITY, index=0, name="weather")), delta("tool_calls"), DONE),
         [*call("weather", "call_1", CITY), CALLED],
     ),
     (
         "the id comes late",
-        sse(calls(piece('{"city": ', index=0, name="weather")), calls(piece('"Xiamen"}', index=0, id="a")), delta("stop"), DONE),
+        frames(calls(piece('{"city": ', index=0, name="weather")), calls(piece('"Xiamen"}', index=0, id="a")), delta("stop"), DONE),
         [*call("weather", "call_1", CITY, id="a"), CALLED],
     ),
     (
         "name and id repeated in every piece",
-        sse(
+        frames(
             calls(piece("", index=0, id="a", name="weather")),
             calls(piece('{"city": ', index=0, id="a", name="weather")),
             calls(piece('"Xiamen"}', index=0, id="a", name="weather")),
@@ -113,32 +103,32 @@ STREAMS: list[tuple[str, bytes, list[Event]]] = [
     ),
     (
         "the name in pieces",
-        sse(calls(piece(index=0, id="a", name="wea")), calls(piece(index=0, name="ther")), calls(piece(CITY, index=0)), DONE),
+        frames(calls(piece(index=0, id="a", name="wea")), calls(piece(index=0, name="ther")), calls(piece(CITY, index=0)), DONE),
         [*A, CALLED],
     ),
     (
         "no index, whole calls one by one",
-        sse(calls(piece(CITY, id="a", name="weather")), calls(piece('{"x": 1}', id="b", name="add")), delta("stop"), DONE),
+        frames(calls(piece(CITY, id="a", name="weather")), calls(piece('{"x": 1}', id="b", name="add")), delta("stop"), DONE),
         [*A, *call("add", "b", '{"x": 1}'), CALLED],
     ),
     (
         "no index and no id, in one message",
-        sse(calls(piece(CITY, name="weather"), piece(CITY, name="weather"), piece("", name="now")), delta("stop"), DONE),
+        frames(calls(piece(CITY, name="weather"), piece(CITY, name="weather"), piece("", name="now")), delta("stop"), DONE),
         [*call("weather", "call_1", CITY), *call("weather", "call_2", CITY), *call("now", "call_3", "{}"), CALLED],
     ),
     (
         "no index, streamed, an id with every piece",
-        sse(calls(piece('{"city": ', id="a", name="weather")), calls(piece('"Xiamen"}', id="z")), delta("stop"), DONE),
+        frames(calls(piece('{"city": ', id="a", name="weather")), calls(piece('"Xiamen"}', id="z")), delta("stop"), DONE),
         [*A, CALLED],
     ),
     (
         "every call has index 0",
-        sse(calls(piece(CITY, index=0, id="a", name="weather")), calls(piece("{}", index=0, id="b", name="now")), DONE),
+        frames(calls(piece(CITY, index=0, id="a", name="weather")), calls(piece("{}", index=0, id="b", name="now")), DONE),
         [*A, *call("now", "b", "{}"), CALLED],
     ),
     (
         "interleaved indexes",
-        sse(
+        frames(
             calls(piece('{"city": ', index=0, id="a", name="weather"), piece('{"x"', index=1, id="b", name="add")),
             calls(piece(": 1}", index=1)),
             calls(piece('"Xiamen"}', index=0)),
@@ -149,68 +139,68 @@ STREAMS: list[tuple[str, bytes, list[Event]]] = [
     ),
     (
         "arguments as an object, or none",
-        sse(calls(piece({"city": "Xiamen"}, index=0, id="a", name="weather"), piece(index=1, id="b", name="now")), DONE),
+        frames(calls(piece({"city": "Xiamen"}, index=0, id="a", name="weather"), piece(index=1, id="b", name="now")), DONE),
         [*A, *call("now", "b", "{}"), CALLED],
     ),
     (
         "text after a call",
-        sse(calls(piece(CITY, index=0, id="a", name="weather")), delta(content="ok"), delta("stop"), DONE),
+        frames(calls(piece(CITY, index=0, id="a", name="weather")), delta(content="ok"), delta("stop"), DONE),
         [*A, TextDelta("ok"), CALLED],
     ),
     (
         "cut by the length",
-        sse(calls(piece(CITY, index=0, id="a", name="weather"), piece('{"x', index=1, id="b", name="add")), delta("length"), DONE),
+        frames(calls(piece(CITY, index=0, id="a", name="weather"), piece('{"x', index=1, id="b", name="add")), delta("length"), DONE),
         [*A, *call("add", "b", '{"x', whole=False), Finished("length")],
     ),
     (
         "a call whose arguments stop in the middle is not whole",
-        sse(calls(piece('{"city', index=0, id="a", name="weather")), delta("stop"), DONE),
+        frames(calls(piece('{"city', index=0, id="a", name="weather")), delta("stop"), DONE),
         [*call("weather", "a", '{"city', whole=False), CALLED],
     ),
     (
         "a call that the length cut before its arguments",
-        sse(calls(piece("", index=0, id="a", name="weather")), delta("length"), DONE),
+        frames(calls(piece("", index=0, id="a", name="weather")), delta("length"), DONE),
         [CallStart("weather", "a"), CallEnd(whole=False), Finished("length")],
     ),
     (
         "brackets and quotes inside strings",
-        sse(calls(piece('{"t": "}\\', index=0, id="a", name="w")), calls(piece('"{["}', index=0)), delta("stop"), DONE),
+        frames(calls(piece('{"t": "}\\', index=0, id="a", name="w")), calls(piece('"{["}', index=0)), delta("stop"), DONE),
         [*call("w", "a", '{"t": "}\\"{["}'), CALLED],
     ),
     (
         "a call without a name is shown and never run",
-        sse(calls(piece(CITY, index=0, id="a")), DONE),
+        frames(calls(piece(CITY, index=0, id="a")), DONE),
         [*call("", "a", CITY, whole=False), Noted(Note("call-without-name", "a")), CALLED],
     ),
     (
         "more for a call that has ended",
-        sse(calls(piece(CITY, index=0, id="a", name="w"), piece("{}", index=1, id="b", name="v")), calls(piece("?", index=0)), DONE),
+        frames(calls(piece(CITY, index=0, id="a", name="w"), piece("{}", index=1, id="b", name="v")), calls(piece("?", index=0)), DONE),
         [*call("w", "a", CITY), *call("v", "b", "{}"), Noted(Note("late-arguments", "?")), CALLED],
     ),
     (
         "several choices: the first one",
-        sse({"choices": [{"index": 1, "delta": {"content": "no"}}]}, delta(content="yes"), delta("stop"), DONE),
+        frames({"choices": [{"index": 1, "delta": {"content": "no"}}]}, delta(content="yes"), delta("stop"), DONE),
         [TextDelta("yes"), Finished("stop")],
     ),
-    ("no finish_reason anywhere", sse({"choices": [{"delta": {"content": "x"}}]}, DONE), [TextDelta("x"), Finished("stop")]),
+    ("no finish_reason anywhere", frames({"choices": [{"delta": {"content": "x"}}]}, DONE), [TextDelta("x"), Finished("stop")]),
     (
         "a finish_reason and no [DONE]",
-        sse(delta(content="x"), delta("stop")),
+        frames(delta(content="x"), delta("stop")),
         [TextDelta("x"), Noted(Note("no-done", "the stream ended without [DONE]")), Finished("stop")],
     ),
     (
         "an unknown finish_reason",
-        sse(delta("because", content="x"), DONE),
+        frames(delta("because", content="x"), DONE),
         [TextDelta("x"), Noted(Note("unknown-finish", "because")), Finished("stop")],
     ),
     (
         "nothing counts after [DONE]",
-        sse(delta("stop", content="x"), DONE, delta(content="y"), DONE),
+        frames(delta("stop", content="x"), DONE, delta(content="y"), DONE),
         [TextDelta("x"), Finished("stop")],
     ),
     (
         "content in parts",
-        sse(delta("stop", content=[{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "x"}]), DONE),
+        frames(delta("stop", content=[{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "x"}]), DONE),
         [ThoughtDelta("hm"), TextDelta("x"), Finished("stop")],
     ),
     (
@@ -218,7 +208,7 @@ STREAMS: list[tuple[str, bytes, list[Event]]] = [
         b'data: {"choices": [{"delta": {"content": "a\\ud83d\\ude00 b\\uD83D c\\ude00 \\\\ud83d"}}]}\n\ndata: [DONE]\n\n',
         [TextDelta("a😀 b\ufffd c\ufffd \\ud83d"), Finished("stop")],
     ),
-    ("a refusal is text", sse(delta("stop", refusal="I cannot"), DONE), [TextDelta("I cannot"), Finished("stop")]),
+    ("a refusal is text", frames(delta("stop", refusal="I cannot"), DONE), [TextDelta("I cannot"), Finished("stop")]),
     (
         "a whole reply where a stream was asked for",
         json.dumps(
@@ -246,10 +236,10 @@ def test_events_are_the_same_at_every_cut(data: bytes) -> None:
 
 def test_arguments_go_out_as_they_come() -> None:
     reader = ReplyReader()
-    assert reader.feed(sse(calls(piece("", index=0, id="a", name="w")))) == []  # the name may still grow
-    assert reader.feed(sse(calls(piece("{", index=0)))) == [CallStart("w", "a"), ArgumentsDelta("{")]
-    assert reader.feed(sse(calls(piece("}", index=0)))) == [ArgumentsDelta("}")]
-    assert reader.feed(sse(calls(piece("{", index=1, id="b", name="v")))) == [
+    assert reader.feed(frames(calls(piece("", index=0, id="a", name="w")))) == []  # the name may still grow
+    assert reader.feed(frames(calls(piece("{", index=0)))) == [CallStart("w", "a"), ArgumentsDelta("{")]
+    assert reader.feed(frames(calls(piece("}", index=0)))) == [ArgumentsDelta("}")]
+    assert reader.feed(frames(calls(piece("{", index=1, id="b", name="v")))) == [
         CallEnd(),
         CallStart("v", "b"),
         ArgumentsDelta("{"),
@@ -258,29 +248,29 @@ def test_arguments_go_out_as_they_come() -> None:
 
 def test_ids_come_from_the_caller() -> None:
     reader = ReplyReader(iter("xyz").__next__)
-    assert reader.feed(sse(calls(piece("{}", index=0, name="w"))))[0] == CallStart("w", "x")
+    assert reader.feed(frames(calls(piece("{}", index=0, name="w"))))[0] == CallStart("w", "x")
 
 
 ERRORS: list[tuple[str, bytes, type[ModelError], str]] = [
-    ("cut in the text", sse(delta(content="half a")), StreamCut, "in the middle"),
-    ("cut in a payload", sse(delta(content="half"), delta(content="x"))[:-9], StreamCut, "in the middle"),
-    ("nothing but a piece of a payload", sse(delta(content="half"))[:-9], ServerFailed, "not JSON"),
+    ("cut in the text", frames(delta(content="half a")), StreamCut, "in the middle"),
+    ("cut in a payload", frames(delta(content="half"), delta(content="x"))[:-9], StreamCut, "in the middle"),
+    ("nothing but a piece of a payload", frames(delta(content="half"))[:-9], ServerFailed, "not JSON"),
     ("nothing at all", b"", StreamCut, "in the middle"),
-    ("an error in the stream", sse(delta(content="x"), {"error": {"message": "out of memory", "code": 500}}), ServerFailed, "out of memory"),
-    ("an error as text", sse({"error": "boom"}), ServerFailed, "boom"),
+    ("an error in the stream", frames(delta(content="x"), {"error": {"message": "out of memory", "code": 500}}), ServerFailed, "out of memory"),
+    ("an error as text", frames({"error": "boom"}), ServerFailed, "boom"),
     ("an error event", b'event: error\ndata: {"message": "boom"}\n\n', ServerFailed, "boom"),
     ("an error event in words", b"event: error\ndata: boom\n\n", ServerFailed, "boom"),
-    ("a rate limit in the stream", sse({"error": {"message": "slow", "code": "rate_limit_exceeded"}}), RateLimited, "slow"),
-    ("too long, told in the stream", sse({"error": {"message": "long", "code": 400}}), BadRequest, "long"),
+    ("a rate limit in the stream", frames({"error": {"message": "slow", "code": "rate_limit_exceeded"}}), RateLimited, "slow"),
+    ("too long, told in the stream", frames({"error": {"message": "long", "code": 400}}), BadRequest, "long"),
     ("a refused key inside a good answer", b'{"error": {"message": "bad key", "type": "authentication_error"}}', KeyRefused, "401"),
-    ("finish_reason error", sse(delta("error")), ServerFailed, "finish_reason: error"),
+    ("finish_reason error", frames(delta("error")), ServerFailed, "finish_reason: error"),
     ("a web page", b"<!DOCTYPE html><html><title>502\n Bad Gateway</title>", ServerFailed, "web page.*: 502 Bad Gateway"),
     ("garbage", b"\x00\xff\x13", StreamCut, "in the middle"),
     ("garbage in an event", b"data: {]\n\n", ServerFailed, r"not JSON: \{\]"),
     ("a list", b"data: [1]\n\n", ServerFailed, "expected a JSON object"),
     ("nested beyond sense", b"data: " + b"[" * 100_000 + b"\n\n", ServerFailed, "not JSON"),
     ("no choices", b'{"choices": [], "usage": {"prompt_tokens": 3}}', ServerFailed, "expected a chat completion"),
-    ("a stream without choices", sse({"choices": []}) + b"data: [DONE]\n\n", ServerFailed, "no choices before its end"),
+    ("a stream without choices", frames({"choices": []}) + b"data: [DONE]\n\n", ServerFailed, "no choices before its end"),
     ("JSON of another kind", b'{"hello": 1}', ServerFailed, "expected a chat completion.*hello"),
 ]  # fmt: skip
 
@@ -330,7 +320,7 @@ def outcome(data: bytes, size: int | None = None) -> tuple[list[Event], type | N
 
 @property_test(100, st.lists(payloads | json_values, max_size=6), st.booleans(), st.integers(1, 9))
 def test_whatever_comes_is_read_or_refused(stream: list[Any], done: bool, size: int) -> None:
-    data = sse(*stream, *[DONE] * done)
+    data = frames(*stream, *[DONE] * done)
     events, error = outcome(data)
     in_pieces, same_error = outcome(data, size)
     assert error == same_error
@@ -359,7 +349,7 @@ def test_brackets_are_counted_alike_at_every_cut(parts: list[str], at: int) -> N
 
 def test_a_cut_keeps_the_text_that_came() -> None:
     with pytest.raises(StreamCut) as caught:
-        read(sse(delta(content="half "), delta(content="a")))
+        read(frames(delta(content="half "), delta(content="a")))
     assert caught.value.text == "half a"
 
 

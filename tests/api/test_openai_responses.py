@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from openai.types.responses import Response, ResponseStreamEvent
 
 from properties import property_test
+from replies import events_in
 from toolspeak.api import openai_chat
 from toolspeak.api.incoming import Stamp
 from toolspeak.api.openai_responses import (
@@ -84,9 +85,7 @@ def stream(events: list[Event], **fields: Any) -> bytes:
 
 
 def read(data: bytes, size: int | None = None) -> list[Event]:
-    reader, step = ReplyReader(), size or max(1, len(data))
-    events = [event for i in range(0, len(data), step) for event in reader.feed(data[i : i + step])]
-    return events + reader.close()
+    return events_in(ReplyReader(), data, size)
 
 
 def merged(events: list[Event]) -> list[Event]:

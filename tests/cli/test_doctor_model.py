@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import struct
-import threading
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from world import Cli
@@ -34,61 +31,6 @@ def weights(path: Path, template: str) -> Path:
     body = b"".join(text(key) + struct.pack("<I", 8) + text(value) for key, value in pairs.items() if value)
     path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, sum(map(bool, pairs.values()))) + body)
     return path
-
-
-class Chat(BaseHTTPRequestHandler):
-    """A chat server that refuses tools, or calls whatever tool is offered first."""
-
-    protocol_version = "HTTP/1.1"
-    models = ("m",)
-    calls = False
-    ignores = False
-    tokens = 3
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-    def do_GET(self) -> None:
-        self.answer(200, {"data": [{"id": name} for name in self.models]} if self.path == "/v1/models" else {})
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        message: dict[str, Any] = {"content": "hello"}
-        if self.path != "/v1/chat/completions" or ("tools" in body and not (self.calls or self.ignores)):
-            self.answer(400, {"error": {"message": "this model does not support tools"}})
-            return
-        if "tools" in body and self.calls:
-            called = {"name": body["tools"][0]["function"]["name"], "arguments": '{"city": "Paris"}'}
-            message = {"content": None, "tool_calls": [{"id": "c", "type": "function", "function": called}]}
-        choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        self.answer(200, {"choices": [choice], "usage": {"prompt_tokens": self.tokens, "completion_tokens": 1}})
-
-    def answer(self, status: int, value: object) -> None:
-        data = json.dumps(value).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-
-@pytest.fixture
-def serve() -> Iterator[Callable[..., str]]:
-    """`serve(calls=True)`: the address of such a server."""
-    running: list[tuple[ThreadingHTTPServer, threading.Thread]] = []
-
-    def start(**more: Any) -> str:
-        server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (Chat,), more))
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        running.append((server, thread))
-        return f"http://127.0.0.1:{server.server_port}/v1"
-
-    yield start
-    for server, thread in running:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @pytest.fixture

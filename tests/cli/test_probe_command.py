@@ -3,52 +3,16 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from world import Cli
 
 
-class Plain(BaseHTTPRequestHandler):
-    """A chat server that says hello to everything and knows of no tools."""
-
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-    def do_GET(self) -> None:
-        self.answer(200, {"data": [{"id": "plain"}]} if self.path == "/v1/models" else {})
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.path != "/v1/chat/completions" or "tools" in body:
-            self.answer(400, {"error": {"message": "this model does not support tools \x1b[31m"}})
-        else:
-            choice = {"index": 0, "message": {"content": "hello"}, "finish_reason": "stop"}
-            self.answer(200, {"choices": [choice], "usage": {"prompt_tokens": 3, "completion_tokens": 1}})
-
-    def answer(self, status: int, value: object) -> None:
-        data = json.dumps(value).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-
 @pytest.fixture
-def url() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Plain)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/v1"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+def url(serve: Callable[..., str]) -> str:
+    return serve(models=("plain",), refusal="this model does not support tools \x1b[31m")
 
 
 def test_a_table_and_what_it_means(cli: Cli, url: str, place: Path) -> None:

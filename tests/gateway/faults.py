@@ -10,18 +10,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+from replies import delta
+
 Behaviour = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
-
-
-def frames(*payloads: Any) -> bytes:
-    lines = (payload if isinstance(payload, str) else json.dumps(payload, ensure_ascii=False) for payload in payloads)
-    return "".join(f"data: {line}\n\n" for line in lines).encode()
-
-
-def delta(finish: str | None = None, **fields: Any) -> dict[str, Any]:
-    return {"choices": [{"index": 0, "delta": fields, "finish_reason": finish}]}
 
 
 def call(index: int, arguments: str, name: str | None = None, id: str | None = None) -> dict[str, Any]:  # noqa: A002

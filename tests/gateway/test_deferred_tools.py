@@ -10,6 +10,7 @@ from typing import Any
 import anthropic
 import openai
 
+from replies import hermes_call
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, TextDelta
 from toolspeak.models.scripted import Scripted
 from toolspeak.models.speaker import Speaker
@@ -32,10 +33,6 @@ def called(name: str, **arguments: Any) -> list[Event]:
 
 def native(*replies: Any) -> Scripted:
     return Scripted(replies, capabilities=["tools", "required"])
-
-
-def call(name: str, **arguments: Any) -> str:
-    return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
 
 
 def names(model: Scripted) -> list[list[str]]:
@@ -78,7 +75,7 @@ def test_the_clients_own_search_brings_a_tool_into_view(serve_models: Serve) -> 
 
 def test_what_was_referred_to_stands_where_it_came_up(serve_models: Serve) -> None:
     """The beginning of a prompt stays as it is, and a tool that nobody referred to can be called all the same."""
-    model = Speaker(Scripted([call("read_mail", where="in"), call("send_fax", where="out")]), "hermes")
+    model = Speaker(Scripted([hermes_call("read_mail", where="in"), hermes_call("send_fax", where="out")]), "hermes")
     talk(serve_models, model, messages([LOOK, *MESSAGES], QUESTION))
     [block] = talk(serve_models, model, messages([LOOK, *MESSAGES], referred("read_mail")))
     assert block["name"] == "send_fax"

@@ -18,6 +18,7 @@ import openai
 import pytest
 
 from oauth_world import browse, oauth_world
+from replies import hermes_call
 from toolspeak.errors import UsageError
 from toolspeak.gateway.access.keys import digest, hashed
 from toolspeak.gateway.call_policy import CallPolicy
@@ -51,11 +52,7 @@ def remove_note(name: str) -> str:
 '''
 
 
-def wants(tool: str, **arguments: Any) -> str:
-    return f"<tool_call>\n{json.dumps({'name': tool, 'arguments': arguments})}\n</tool_call>"
-
-
-READ, REMOVE = wants("notes_read_note", name="a"), wants("notes_remove_note", name="a")
+READ, REMOVE = hermes_call("notes_read_note", name="a"), hermes_call("notes_remove_note", name="a")
 ASKED: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "What does the note say?"}]}
 OWN: dict[str, Any] = {"type": "function", "function": {"name": "note", "parameters": {"type": "object"}}}
 
@@ -146,7 +143,7 @@ def test_a_call_of_the_clients_own_goes_to_the_client(serve_models: Serve, serve
     async def say(one: openai.AsyncOpenAI, _: Any) -> Any:
         return await one.chat.completions.create(**ASKED, tools=[OWN])
 
-    reply, script = talk(serve_models, server, say, READ, wants("note"))
+    reply, script = talk(serve_models, server, say, READ, hermes_call("note"))
     assert [call.function.name for call in reply.choices[0].message.tool_calls] == ["note"]
     assert len(script.requests) == 2
 
@@ -330,6 +327,6 @@ def test_a_login_serves_the_gateway(
                 lambda url: threading.Thread(target=browse, args=(url,)).start(),
             )
         )
-        text, script = talk(serve_models, server, say, wants("notes_echo", text="hi there"), "It is said.")
+        text, script = talk(serve_models, server, say, hermes_call("notes_echo", text="hi there"), "It is said.")
         assert (text, "hi there" in json.dumps(script.requests[1].messages[-1])) == ("It is said.", True)
         assert not any(secret in caplog.text for secret in world.secrets)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -14,6 +13,7 @@ import anthropic
 import openai
 import pytest
 
+from replies import hermes_call
 from toolspeak.errors import UsageError
 from toolspeak.gateway.config.load import parse_config
 from toolspeak.gateway.config.settings import ModelSettings
@@ -35,11 +35,7 @@ def name_of(text: str) -> str:
     return next(iter(pages.texts))
 
 
-def wrote(tool: str, **arguments: Any) -> str:
-    return f"<tool_call>\n{json.dumps({'name': tool, 'arguments': arguments})}\n</tool_call>"
-
-
-READ = wrote("read_more", result=name_of(LOG), find="needle")
+READ = hermes_call("read_more", result=name_of(LOG), find="needle")
 REPLIES = ["I look further. " + READ, "The needle is in line 2000."]
 
 CHAT: list[dict[str, Any]] = [
@@ -137,7 +133,7 @@ def test_the_model_reads_on_and_the_client_sees_the_answer(
 
 def test_what_was_read_stays_where_it_was_read(serve_models: Serve) -> None:
     """The prompt's beginning is the same from turn to turn; a call of the client's beside a read goes out alone."""
-    replies = [REPLIES[0], REPLIES[1], READ + "\n" + wrote("cat", path="other"), "Well."]
+    replies = [REPLIES[0], REPLIES[1], READ + "\n" + hermes_call("cat", path="other"), "Well."]
 
     async def say(url: str) -> list[Any]:
         rows, replied = list(CHAT), list[Any]()
@@ -169,7 +165,7 @@ def test_another_process_reads_on(serve_models: Serve) -> None:
 
 
 def test_reading_on_ends_where_there_is_no_room_and_after_so_many_times(serve_models: Serve) -> None:
-    turns = [wrote("read_more", result=name_of(LOG), start=i * 4_000) for i in range(9)]
+    turns = [hermes_call("read_more", result=name_of(LOG), start=i * 4_000) for i in range(9)]
     text, requests = talk(serve_models, RULE, [*turns, "That is all I know."], lambda url: chat(url, False))
     assert len(requests) == 10
     assert text == "That is all I know.", "one who reads on for ever is asked once more, for words"
@@ -225,7 +221,7 @@ def test_a_result_that_was_cleared_can_be_read_again(serve_models: Serve) -> Non
             asked: Any = {"model": "m", "messages": rows, "tools": CHAT_TOOLS}
             return (await client.chat.completions.create(**asked)).choices[0].message.content or ""
 
-    text, requests = talk(serve_models, rule, [wrote("read_more", result=next(iter(pages.texts))), "Done."], say)
+    text, requests = talk(serve_models, rule, [hermes_call("read_more", result=next(iter(pages.texts))), "Done."], say)
     assert text == "Done."
     assert small[0] not in "".join(said(requests[0]))
     assert small[0] in said(requests[1])[-1]

@@ -10,8 +10,9 @@ from typing import Any
 
 import aiohttp
 import pytest
-from faults import STREAM, Behaviour, Faulty, call, delta, faulty, frames, sends, whole
+from faults import STREAM, Behaviour, Faulty, call, faulty, sends, whole
 
+from replies import delta, frames
 from toolspeak.gateway.config.settings import ModelSettings
 from toolspeak.models.http.timeouts import Timeouts
 from toolspeak.models.pool import Pool

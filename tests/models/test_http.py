@@ -20,6 +20,7 @@ import pytest
 from aiohttp import web
 
 import toolspeak
+from replies import delta
 from toolspeak.errors import (
     BadRequest,
     KeyRefused,
@@ -47,10 +48,6 @@ ASK = Request([{"role": "user", "content": "hi"}])
 def sse(*payloads: Any) -> bytes:
     lines = (payload if isinstance(payload, str) else json.dumps(payload) for payload in payloads)
     return "".join(f"data: {line}\n\n" for line in lines).encode()
-
-
-def delta(finish: str | None = None, **fields: Any) -> dict[str, Any]:
-    return {"choices": [{"index": 0, "delta": fields, "finish_reason": finish}]}
 
 
 HELLO = sse(delta(content="Hel"), delta(content="lo"), delta("stop"), "[DONE]")

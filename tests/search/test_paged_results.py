@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import toolspeak as ts
+from replies import hermes_call
 from toolspeak.models.scripted import Scripted
 from toolspeak.models.speaker import Speaker
 from toolspeak.plan.result_pages import LONGEST, LONGEST_IN_ALL, PageSize, ResultPages
@@ -27,12 +28,8 @@ def name_of(text: str) -> str:
     return next(iter(pages.texts))
 
 
-def wrote(tool: str, **arguments: Any) -> str:
-    return f"<tool_call>\n{json.dumps({'name': tool, 'arguments': arguments})}\n</tool_call>"
-
-
-READ = wrote("read_more", result=name_of(TEXT), find="line 2500")
-SCRIPT = [wrote("log"), READ, "Line 2500 is there.", READ, "There it is."]
+READ = hermes_call("read_more", result=name_of(TEXT), find="line 2500")
+SCRIPT = [hermes_call("log"), READ, "Line 2500 is there.", READ, "There it is."]
 
 
 def asked(model: Scripted) -> list[str]:
@@ -70,7 +67,7 @@ def test_what_a_conversation_holds_is_bounded() -> None:
     def large(number: int) -> str:
         return f"{number} " + "x" * LONGEST
 
-    model = Scripted([*(wrote("large", number=i) for i in range(5)), "Done."])
+    model = Scripted([*(hermes_call("large", number=i) for i in range(5)), "Done."])
     reply = ts.run("Go.", tools=[large], model=Speaker(model, "hermes"))
     held = [len(str(row["content"])) for row in reply.messages if row["role"] == "tool"]
     assert all(LONGEST - 100 < size <= LONGEST for size in held[:4])
