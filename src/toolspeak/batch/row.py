@@ -93,8 +93,7 @@ json_text = json.JSONEncoder(ensure_ascii=False, default=str).encode
 
 def content_id(data: Mapping[str, Any]) -> str:
     """An id that depends on the content of a row alone: 32 hexadecimal digits."""
-    text = json.dumps(data, sort_keys=True, ensure_ascii=False, default=str)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return digest(data, 32)
 
 
 def is_unicode(text: str) -> bool:
@@ -102,10 +101,15 @@ def is_unicode(text: str) -> bool:
     return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
-def digest(value: Any) -> str:
-    """16 hexadecimal digits of JSON data."""
+def digest(value: Any, digits: int = 16) -> str:
+    """So many hexadecimal digits of the SHA-256 of JSON data."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:digits]
+
+
+def unreadable(row: Row) -> Record:
+    """The record of a row that has a problem: nothing is asked for it."""
+    return Record(row.id, error=f"UnreadableRow: {row.where}: {row.problem}")
 
 
 class RecordLines:

@@ -23,7 +23,7 @@ from typing import Any, Literal, Protocol
 from ..errors import ModelError, ModelUnreachable, RateLimited, ServerFailed, StreamCut
 from ..models.retries import passing, retried
 from .limiter import Limiter
-from .row import Item, Record, Row
+from .row import Item, Record, Row, unreadable
 from .store import BEGUN, DONE, FAILED, UNREADABLE
 from .summary import Summary
 
@@ -153,15 +153,13 @@ class Runner:
     async def _begin(self, row: Row, state: int) -> None:
         """Starts a row, if it has to be."""
         if row.problem:
-            record = Record(row.id, error=f"UnreadableRow: {row.where}: {row.problem}")
+            record = unreadable(row)
             self.store.add(row.place, record, UNREADABLE)
             self._changed.add(self.store.part(row.place))
             self.summary.add(record)
             return
         if state in self._settled:
-            self.summary.done += 1
-            self.summary.before += 1
-            self.summary.standing += state == FAILED
+            self.summary.add_earlier(failed=state == FAILED)
             if self.summary.before % 1000 == 0:
                 self._note_progress()
                 await asyncio.sleep(0)

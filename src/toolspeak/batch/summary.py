@@ -67,6 +67,12 @@ class Summary:
             self.errors += 1
             self.kinds[record.kind] += 1
 
+    def add_earlier(self, *, failed: bool) -> None:
+        """Counts a record that an earlier run wrote, and that stays."""
+        self.done += 1
+        self.before += 1
+        self.standing += failed
+
     def as_dict(self) -> dict[str, Any]:
         """The counts by name, for programs."""
         names = "rows done before errors standing kinds attempts prompt_tokens completion_tokens cost rate seconds"

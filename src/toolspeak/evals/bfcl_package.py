@@ -47,19 +47,7 @@ PARTS = Parts(
 )
 
 
-def home() -> Path:
-    """The folder for the package's files."""
-    return PARTS.home()
-
-
-def present() -> bool:
-    """Whether the package has been downloaded. Its folder appears complete or not at all."""
-    return PARTS.present()
-
-
-def ensure() -> Path:
-    """The folder with the package's files, after downloading them if they are missing. Raises WeightsError."""
-    return PARTS.ensure()
+home, present, ensure = PARTS.home, PARTS.present, PARTS.ensure
 
 
 # ------------------------------------------------------------------ its code

@@ -28,7 +28,7 @@ from ..batch.inputs import Input
 from ..batch.job import BatchJob, BatchOptions, Here, feed
 from ..batch.openai_batch import OpenAITask
 from ..batch.prompts import Prompt
-from ..batch.row import Record, Row
+from ..batch.row import Row, unreadable
 from ..batch.store import DONE, FAILED, UNREADABLE, Store
 from ..batch.summary import Summary
 from ..batch.task import Task, Verb
@@ -173,14 +173,12 @@ class ClusterRun:
     def _is_to_ask(self, row: Row, state: int) -> bool:
         """Whether a row is to be asked about; counts one that is not."""
         if row.problem:
-            record = Record(row.id, error=f"UnreadableRow: {row.where}: {row.problem}")
+            record = unreadable(row)
             self.store.add(row.place, record, UNREADABLE)
             self.summary.add(record)
             return False
         if state in self.settled:
-            self.summary.done += 1
-            self.summary.before += 1
-            self.summary.standing += state == FAILED
+            self.summary.add_earlier(failed=state == FAILED)
             return False
         return True
 

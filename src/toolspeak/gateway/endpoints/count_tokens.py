@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...api import anthropic
-from ...models.base import Counter, Model
 from ...models.offload import offloaded, request_size
+from ...models.wrapper import count
 from ...plan.token_estimate import about, about_request
 from ...types import Reply, Request, Usage
 from ..context import RequestContext
@@ -29,22 +29,17 @@ async def count_tokens(gateway: Gateway, exchange: RequestContext, _: str) -> No
     exchange.record.model = served.settings.name
     async with gateway.admitted(exchange):
         request = await served.narrowed(asked.request)
-        count = await counted(served.model, request)
-        if count is None:
-            count = await offloaded(request_size(request), about_request, request)
+        tokens = await count(served.model, request)
+        if tokens is None:
+            tokens = await offloaded(request_size(request), about_request, request)
             exchange.headers.append((b"x-toolspeak-estimate", b"true"))
-        await exchange.reply_json(200, anthropic.write_counted(count))
-
-
-async def counted(model: Model, request: Request) -> int | None:
-    """Return the tokens by the model's own tokenizer; None if it is not available."""
-    return await model.count(request) if isinstance(model, Counter) else None
+        await exchange.reply_json(200, anthropic.write_counted(tokens))
 
 
 def with_estimate(reply: Reply, request: Request) -> Usage:
     """Return the usage of a reply, estimated if the model did not report it: clients manage their context by it."""
     usage = reply.usage
-    if usage.prompt_tokens and (usage.completion_tokens or not (reply.text or reply.thought or reply.calls)):
+    if usage.prompt_tokens and (usage.completion_tokens or not any((reply.text, reply.thought, reply.calls))):
         return usage
     said = f"{reply.text}{reply.thought}" + "".join(f"{call.name}{call.json}" for call in reply.calls)
     return replace(

@@ -139,7 +139,7 @@ class Parts:
         return cache_dir() / self.package.replace("==", "-")
 
     def present(self) -> bool:
-        """Whether they are there."""
+        """Whether the files are there. Their folder appears complete or not at all."""
         return (self.home() / self.root).is_dir()
 
     def ensure(self) -> Path:
