@@ -37,7 +37,7 @@ def answered(messages: Sequence[Message]) -> bool:
     return not open_calls
 
 
-def hermes_call(name: str, **arguments: Any) -> str:
+def hermes_call(name: str, /, **arguments: Any) -> str:
     """A call as hermes writes it."""
     return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
 
