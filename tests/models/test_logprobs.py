@@ -194,6 +194,32 @@ def test_wrong_likelihoods_are_noticed(serve: Callable[..., Any], how: str, way:
     assert seen in evidence.evidence
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"choices": [{"index": 0, "message": {"content": "Hi"}}]},  # as a server answers that knows one path
+        {"tokens": [{"id": 1, "piece": ["x"]}]},
+        {"tokens": [{"id": 1}, {"id": 2}], "choices": [{"logprobs": {"content": [{"id": 2, "token": "a"}]}}]},
+        {"choices": [{"index": "first"}] * 4},
+        {"choices": [{"logprobs": {"tokens": True}}] * 4},
+    ],
+)
+def test_answers_of_another_form_are_no_likelihoods(serve: Callable[..., Any], answer: Any) -> None:
+    async def reply(_: web.Request) -> web.Response:
+        return web.json_response(answer)
+
+    async def main() -> tuple[ScoreMethod | None, Finding]:
+        async with serve(reply) as server:
+            model = Http(server.url, "m", retries=0)
+            try:
+                return await find_score_method(model)
+            finally:
+                await model.aclose()
+
+    found, evidence = asyncio.run(main())
+    assert (found, evidence.answer) == (None, "no")
+
+
 def test_likelihoods_of_other_tokens_are_refused() -> None:
     steps = weigh([(1, "whole")], [(1, "whole"), (2, "whole")], 9)
     body = next(steps)

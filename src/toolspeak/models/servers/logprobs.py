@@ -11,7 +11,7 @@ from typing import Literal, get_args
 from ...api.completions.logprobs import Token, read_echo, read_tokens, weigh, write_echo, write_tokens
 from ...api.json_stream import Payload
 from ...api.upstream_errors import excerpt
-from ...errors import ModelError, UsageError
+from ...errors import ModelError, ServerFailed, UsageError
 from ...events import Event
 from ...types import Request
 from ..base import Capability
@@ -62,6 +62,12 @@ class LogprobScorer(Wrapper[Http]):
 
     async def score(self, prompt: str, continuations: Sequence[str]) -> list[float]:
         """log P(continuation | prompt) of each. Raises ModelError; ServerFailed where the server tells none."""
+        try:
+            return await self._scores(prompt, continuations)
+        except (LookupError, TypeError, ValueError, ArithmeticError) as error:
+            raise ServerFailed(f"the server's answer has another form ({type(error).__name__}: {error})") from error
+
+    async def _scores(self, prompt: str, continuations: Sequence[str]) -> list[float]:
         if self.way == "echo":
             batches = [continuations[i : i + BATCH] for i in range(0, len(continuations), BATCH)]
             return [score for batch in batches for score in await self._echoed(prompt, batch)]
