@@ -324,7 +324,7 @@ def need(block: Payload, name: str, path: str) -> str:
     value = block.get(name)
     if not isinstance(value, str):
         said = "nothing" if value is None else type(value).__name__
-        raise Refused(f"{path}.{name}: expected a text, got {said}", code="invalid_value", param=f"{path}.{name}")
+        raise Refused(f"{path}.{name}: expected a string, got {said}", code="invalid_value", param=f"{path}.{name}")
     return value
 
 
