@@ -257,7 +257,7 @@ def test_ctrl_c_during_a_tool(how: str) -> None:
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert err == "" or (how == "thread" and err.endswith("goes on in its thread, which nothing can stop\n"))
+    assert err == "" or (how == "thread" and err.endswith("continues in its thread, which nothing can stop\n"))
     assert out.split("\n")[:-1] == (["interrupted"] if how == "thread" else ["let go", "interrupted"])
 
 

@@ -398,7 +398,7 @@ def test_timeouts():
         raise TimeoutError("its own")
 
     made = Toolbox(stuck, waits, own)
-    with pytest.raises(ToolTimeout, match="goes on in its thread"):
+    with pytest.raises(ToolTimeout, match="continues in its thread"):
         made.call(call("stuck"))
     with pytest.raises(ToolTimeout, match=r"0\.05 s$"):
         made.call(call("waits"))

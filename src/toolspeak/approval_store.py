@@ -62,7 +62,7 @@ class ApprovalStore:
             with self._writing() as database:
                 return database.execute("INSERT OR IGNORE INTO used VALUES (?, ?)", (digest, expires)).rowcount == 1
         except (OSError, sqlite3.Error) as error:
-            raise UsageError(f"used approvals cannot be kept in {self.path}: {error}. Nothing has run") from error
+            raise UsageError(f"used approvals cannot be stored in {self.path}: {error}. Nothing has run") from error
 
     def keep(self, digest: str, expires: float, arguments: str, result: ToolResult) -> None:
         """Stores the result of an approved call until the approval expires. Raises OSError and sqlite3.Error."""

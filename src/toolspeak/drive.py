@@ -253,7 +253,7 @@ async def _until(deadline: float | None) -> AsyncGenerator[None, None]:
 
 
 def _used_up() -> LimitReached:
-    return LimitReached("the time that was given is used up", limit="seconds")
+    return LimitReached("the time limit is used up", limit="seconds")
 
 
 async def _score(model: Model, pairs: Sequence[tuple[str, str]]) -> list[float]:

@@ -144,7 +144,7 @@ async def _results(
         try:
             await in_thread(lambda: store.keep(one.digest, one.expires, given[one.id], result))
         except (OSError, sqlite3.Error) as error:
-            log.warning("the result of the call %s cannot be kept in %s: %s", one.id, store.path, error)
+            log.warning("the result of the call %s cannot be stored in %s: %s", one.id, store.path, error)
 
     approved = [call for call in calls if _is_approved(answers[call.id])]
     before = {call.id: paused.ran_before(call) for call in approved}

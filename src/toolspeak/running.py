@@ -43,13 +43,15 @@ async def execute(tool: Tool[..., Any], call: ToolCall, positional: list[Any], n
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             if threaded:
-                log.warning("the tool %r was given up on; it goes on in its thread, which nothing can stop", tool.name)
+                log.warning(
+                    "the tool %r was given up on; it continues in its thread, which nothing can stop", tool.name
+                )
             raise
         raise ToolError(f"the tool {tool.name!r} was cancelled from inside", call=call) from error
     # sys.exit() in a tool is a failure like any other. A real Ctrl-C arrives as a cancellation instead.
     except (Exception, SystemExit, KeyboardInterrupt) as error:
         if isinstance(error, TimeoutError) and scope.expired():
-            left = "; it goes on in its thread, which nothing can stop" if threaded else ""
+            left = "; it continues in its thread, which nothing can stop" if threaded else ""
             raise ToolTimeout(f"the tool {tool.name!r} took longer than {tool.timeout:g} s{left}", call=call) from error
         raise ToolError(_failure(tool.name, error), call=call) from error
 

@@ -77,7 +77,7 @@ def test_a_schema_is_extracted(folder: Path) -> None:
         (["--schema", "wrong.json"], "'banana' is no type of JSON Schema"),
         (
             ["--schema", "example.json"],
-            "expected a JSON Schema, with `type` or another of its words, received {'order': 7}",
+            "expected a JSON Schema, with `type` or another keyword, received {'order': 7}",
         ),
         (["--schema", "tools.py:refund"], "cannot extract a function: expected a type"),
         (["--schema", "tools.py:Nothing"], "tools.py holds no Nothing"),

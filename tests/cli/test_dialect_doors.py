@@ -330,7 +330,11 @@ def test_a_template_that_cannot_be_rendered_is_told() -> None:
         (["render", "-d", "hermes", "--var", "bos"], "Hi", "expected NAME=VALUE, got 'bos'"),
         (["render", "-d", "hermes", "--continue-final"], "Hi", "expected an assistant's message to continue"),
         (["grammar", "-d", "hermes"], "", "a grammar needs tools: expected --tools FILE"),
-        (["grammar", "-d", "hermes", "--tools", "weather.py", "--form", "json_schema"], "", "no JSON Schema says"),
+        (
+            ["grammar", "-d", "hermes", "--tools", "weather.py", "--form", "json_schema"],
+            "",
+            "no JSON Schema can express",
+        ),
         (["grammar", "-d", "hermes", "--tools", "weather.py", "--form", "regex"], "", "'regex' is not one of"),
         (["detect", "none.jinja"], "", "none.jinja cannot be read"),
         (["detect", "weather.py"], "", "weather.py contains no chat template"),

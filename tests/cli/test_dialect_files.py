@@ -85,7 +85,7 @@ def test_no_call_is_run_that_was_not_written(text: str, words: str) -> None:
         ("broken.py", "def\n", "SyntaxError"),
         ("plain.json", "{}", "declares no dialect"),
         ("broken.json", "{", "broken.json, line 1, column 2: not JSON"),
-        ("useless.py", MINE.replace("Json()", '"x"'), "holds no arguments"),
+        ("useless.py", MINE.replace("Json()", '"x"'), "has no arguments"),
         ("hermse", None, "near ones: hermes"),
     ],
 )
@@ -118,12 +118,12 @@ def test_the_gateways_configuration_takes_them(files: Path, dialect: str) -> Non
     ("call", "words"),
     [
         ("<tool>", "expected a tuple of parts"),
-        ((), "holds no name"),
-        (("<tool>",), "holds no name"),
-        (("<tool>", NAME, "</tool>"), "holds no arguments"),
-        ((Json(),), "holds no name"),
-        ((JsonCall((("name", NAME),)),), "holds no arguments"),
-        ((JsonCall((("args", ARGS),)),), "holds no name"),
+        ((), "has no tool name"),
+        (("<tool>",), "has no tool name"),
+        (("<tool>", NAME, "</tool>"), "has no arguments"),
+        ((Json(),), "has no tool name"),
+        ((JsonCall((("name", NAME),)),), "has no arguments"),
+        ((JsonCall((("args", ARGS),)),), "has no tool name"),
         (("<tool>", 7, JsonCall()), "expected literals and holes"),
     ],
 )

@@ -289,7 +289,7 @@ def test_what_is_wrong_in_a_file_is_told_with_its_line(line: Any, said: str) -> 
         (["--eval", "none.jsonl", "--out", "x.pdf"], "expected a file FILE.html"),
         (["--eval", "none.jsonl", "--out", "nowhere/x.html"], "in an existing folder"),
         (["hello", "-k", "0"], "0 is not in the range"),
-        (["hello", "--embed", "nothing"], "nothing that embeds texts is called 'nothing'"),
+        (["hello", "--embed", "nothing"], "there is no embedder named 'nothing'"),
         ([" "], "the question is empty"),
     ],
 )

@@ -325,7 +325,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"modalities": ["text", "audio"]}, "only text"),
     ({"n": 9}, "^.*n: expected"),
     ({"top_logprobs": 3}, "needs logprobs"),
-    ({"tools": [WEATHER], "logprobs": True}, "logprobs cannot be told together with tools"),
+    ({"tools": [WEATHER], "logprobs": True}, "logprobs are not available together with tools"),
     ({"stop": [""]}, "stop"),
     ({"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "schema is missing"),
     (

@@ -48,5 +48,5 @@ def test_a_lost_part_is_refused() -> None:
     messages: Any = [{"role": "user", "content": [IMAGE]}]
     bare, parts = detach(messages)
     bare[0]["content"] = "something else"
-    with pytest.raises(UsageError, match="cannot be told"):
+    with pytest.raises(UsageError, match="accepts no image"):
         put_back(bare, parts)

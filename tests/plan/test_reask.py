@@ -243,7 +243,7 @@ def test_an_empty_ladder_asks_once(steps: Any) -> None:
 def test_the_same_wrong_reply_is_not_told_twice() -> None:
     error = refused(ts.Scripted([wrong(1)], repeat=True), tries=50)
     assert rungs(error.attempts) == ["", "told", "alone"]
-    assert "(alone), the same as before though it was told, so it was not asked again: " in str(error)
+    assert "(alone), the same as before although the problems were sent back, so it was not asked again: " in str(error)
     error = refused(ts.Scripted([wrong(1)], repeat=True), reask=["told", "told"], tries=50)
     assert rungs(error.attempts) == ["", "told"]
 
@@ -252,7 +252,7 @@ def test_the_same_wrong_reply_is_not_told_twice() -> None:
 def test_the_error_says_where_a_model_repeats_itself(replies: list[str], repeats: bool) -> None:
     error = refused(ts.Scripted(replies), tries=2 if not repeats else 3, reask=["told"])
     assert len(error.attempts) == 2
-    assert ("the same as before though it was told" in str(error)) == repeats
+    assert ("the same as before although the problems were sent back" in str(error)) == repeats
 
 
 def test_what_was_never_told_is_told_though_the_reply_is_the_same() -> None:

@@ -300,7 +300,7 @@ def test_what_cannot_be_resumed_is_told(reply: Any, answers: Any, why: str) -> N
 
 def test_a_store_that_cannot_be_written_runs_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(ts.UsageError, match="used approvals cannot be kept in"):
+    with pytest.raises(ts.UsageError, match="used approvals cannot be stored in"):
         resumed(paused(), {"c0": True}, store=tmp_path / "file" / "approvals.sqlite")
     (tmp_path / "broken.sqlite").write_text("no database at all" * 100)
     with pytest.raises(ts.UsageError, match="Nothing has run"):

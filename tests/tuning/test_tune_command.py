@@ -71,8 +71,8 @@ def test_tuned_shown_followed_forgotten(cli: Cli, speaks: Speaks, kept: Path) ->
 def test_a_model_that_calls_nothing_right_is_told_so(cli: Cli, speaks: Speaks, kept: Path) -> None:
     done = cli("tune", speaks("none").name, "--tools", "tools.py", "-n", "24")
     assert done.returncode == 1
-    assert "In no form was a question that wants a call answered right" in done.stdout
-    assert "no profile is kept" in done.stderr
+    assert "No strategy got a question right that needs a call" in done.stdout
+    assert "no profile is stored" in done.stderr
     assert not kept.exists()
 
 

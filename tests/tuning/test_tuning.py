@@ -39,7 +39,7 @@ def test_the_one_dialect_that_a_model_speaks_is_found(speaks: Speaks, dialect: s
     assert outcome.usual.strategy.label == "tool-json"
     assert outcome.chosen.accuracy.value == 1
     assert "more than noise" in outcome.verdict
-    assert "tool-json, the usual form" in outcome.verdict
+    assert "tool-json, the usual strategy" in outcome.verdict
     outcome.save()
     model = ts.model(server.name)
     assert isinstance(model, Adaptive)
@@ -51,15 +51,15 @@ def test_the_one_dialect_that_a_model_speaks_is_found(speaks: Speaks, dialect: s
 def test_the_usual_form_stays_where_nothing_is_better(speaks: Speaks, tmp_path: Path) -> None:
     outcome = tuning.tune(speaks("tool-json").name, TOOLS, tmp_path / "out", count=24)
     assert outcome.chosen.usual
-    assert outcome.verdict.endswith("It is the usual form: nothing changes.")
+    assert outcome.verdict.endswith("It is the usual strategy: nothing changes.")
 
 
 def test_a_model_that_calls_nothing_right_gets_no_profile(speaks: Speaks, tmp_path: Path, kept: Path) -> None:
     """That its silence is right for the questions that want no call tells nothing of how it is asked best."""
     outcome = tuning.tune(speaks("none").name, TOOLS, tmp_path / "out", count=24)
     assert outcome.chosen.usual, "all are equally bad"
-    assert outcome.verdict.startswith("In no form was a question that wants a call answered right")
-    with pytest.raises(ts.ModelError, match="no profile is kept"):
+    assert outcome.verdict.startswith("No strategy got a question right that needs a call")
+    with pytest.raises(ts.ModelError, match="no profile is stored"):
         outcome.save()
     assert not kept.exists()
 
@@ -239,7 +239,7 @@ def test_a_simpler_form_is_taken_where_the_difference_is_noise() -> None:
     much = tried("hermes", [True] * 16 + [False] * 8)
     found = outcome(usual, much)
     assert found.chosen is much
-    assert "4 more right than tool-json, the usual form: it may be luck, p = 0.12" in found.verdict
+    assert "4 more right than tool-json, the usual strategy: it may be luck, p = 0.12" in found.verdict
     cheap = tried("pythonic", [True] * 15 + [False] * 9, tokens=40)
     found = outcome(usual, much, cheap)
     assert found.chosen is cheap

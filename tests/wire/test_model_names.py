@@ -169,7 +169,7 @@ def test_a_name_tells_its_dialect(dialect: str, model: str) -> None:
 def test_a_name_that_is_not_sure_is_told_as_such(dialect: str, model: str) -> None:
     found = detect(model=model)
     assert found.name == dialect
-    assert found.origin.startswith(f"by the model's name, {model}, which is not sure")
+    assert found.origin.startswith(f"by the model's name, {model}, which is uncertain")
 
 
 @pytest.mark.parametrize("model", UNKNOWN)
@@ -182,7 +182,7 @@ def test_each_name_of_a_dialect_tells_it() -> None:
         for part in get(name).models:
             if not part.startswith("/") and not part.endswith("-"):
                 found = detect(model=part.removesuffix("?"))
-                assert (found.name, "not sure" in found.origin) == (name, part.endswith("?"))
+                assert (found.name, "uncertain" in found.origin) == (name, part.endswith("?"))
 
 
 def test_a_long_name_costs_no_more_than_it_is_long() -> None:

@@ -71,5 +71,5 @@ def put_back(messages: Sequence[Message], parts: Sequence[Part]) -> list[Message
             message = cast("Message", {**message, "content": filled(content)})
         out.append(message)
     if sorted(found) != list(range(len(parts))):
-        raise UsageError("an image or another part of a message that is no text cannot be told to this model there")
+        raise UsageError("this model accepts no image or other non-text part at that place of a message")
     return out

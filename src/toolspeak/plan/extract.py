@@ -87,7 +87,7 @@ def _wanted(kind: Any) -> str:
 def _by_schema(schema: Mapping[str, Any]) -> Extraction:
     """The extraction of a value of a JSON Schema. Raises InvalidTool if it is none."""
     if KEYWORDS.isdisjoint(schema):
-        raise InvalidTool(f"expected a JSON Schema, with `type` or another of its words, received {schema!r:.80}")
+        raise InvalidTool(f"expected a JSON Schema, with `type` or another keyword, received {schema!r:.80}")
     name = re.sub(r"\W+", "_", str(schema.get("title", "value")).lower()).strip("_")
     parameters, whole = _parameters(dict(schema))
     spec = {"name": f"record_{name[:50]}", "description": "Record what the text says.", "parameters": parameters}

@@ -121,7 +121,7 @@ def _opening_says_thinking(dialect: Dialect) -> bool:
 def check_parts(request: Request, tools: bool, text: bool) -> None:
     """Raises UsageError for settings that are impossible for a model whose tools are in its prompt."""
     if request.logprobs is not None and tools:
-        raise UsageError("logprobs cannot be told together with tools: this model writes its calls as text")
+        raise UsageError("logprobs are not available together with tools: this model writes its calls as text")
     if text and has_parts(request.messages):
         raise UsageError("this model takes text alone, and a message holds an image or another part that is none")
 

@@ -238,7 +238,7 @@ class Attempts:
         spent = self.usage
         if self.tokens is not None and spent.prompt_tokens + spent.completion_tokens >= self.tokens:
             raise LimitReached(
-                f"the tokens that were given are used up after {_counted(len(self.attempts))}; the last one: {why}",
+                f"the token limit is used up after {_counted(len(self.attempts))}; the last one: {why}",
                 limit="tokens",
                 reply=reply,
                 attempts=self.attempts,
@@ -286,7 +286,7 @@ class Attempts:
     def _give_up(self, cause: ModelError | None = None, *, repeated: bool = False) -> NoReturn:
         last = self.attempts[-1]
         where = f" ({last.rung})" if last.rung not in ("", "told") else ""
-        why = ", the same as before though it was told, so it was not asked again" if repeated else ""
+        why = ", the same as before although the problems were sent back, so it was not asked again" if repeated else ""
         raise GenerationError(
             f"no valid reply in {_counted(len(self.attempts))}; the last one{where}{why}: {last.error}",
             attempts=self.attempts,

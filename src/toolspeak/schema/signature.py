@@ -142,7 +142,7 @@ def _parameters(fn: Any, tool: str) -> tuple[list[inspect.Parameter], str]:
         parameters = list(inspect.signature(inner).parameters.values())  # pyright: ignore[reportUnknownArgumentType]
     except (ValueError, TypeError) as error:
         raise InvalidTool(
-            f"{tool!r} does not tell its parameters ({error}): give a schema, ts.tool(fn, parameters={{...}})",
+            f"{tool!r} has no readable signature ({error}): give a schema, ts.tool(fn, parameters={{...}})",
             tool=tool,
         ) from None
     fixed = _fixed(fn)

@@ -105,7 +105,7 @@ class DenseVectors:
         return np.einsum("ij,j->i", rows, question)
 
     def _of_another_width(self) -> ServerFailed:
-        return ServerFailed(f"{self._embedder.name} gives vectors of different widths: make the index anew")
+        return ServerFailed(f"{self._embedder.name} gives vectors of different widths: build the index again")
 
 
 def together(words: Floats, likeness: Floats, there: Bools) -> Floats:

@@ -55,9 +55,7 @@ def embedder(spec: str | Embedder) -> Embedder:
     if not isinstance(spec, str):
         if isinstance(spec, Embedder):  # pyright: ignore[reportUnnecessaryIsInstance]
             return spec
-        raise UsageError(
-            f"expected the name of what embeds texts, or an object with name and embed(texts), got {spec!r}"
-        )
+        raise UsageError(f"expected the name of an embedder, or an object with name and embed(texts), got {spec!r}")
     name = spec.strip()
     if name.lower() == "minilm":
         from .minilm import MiniLm
@@ -65,7 +63,7 @@ def embedder(spec: str | Embedder) -> Embedder:
         return MiniLm()
     if not over_http(name):
         raise UnknownModel(
-            f"nothing that embeds texts is called {name[:200]!r}; "
+            f"there is no embedder named {name[:200]!r}; "
             "known are minilm, http://host/v1#MODEL, openai:MODEL, ollama:MODEL and other servers by their names"
         )
     model = bare(name)

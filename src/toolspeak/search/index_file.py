@@ -60,14 +60,14 @@ def read(path: Path, functions: Toolbox) -> tuple[list[AnyTool], dict[str, list[
         raise UsageError(f"{path} is no index of tools: ToolIndex.save writes one")
     if said.get("version") != VERSION:
         raise UsageError(
-            f"{path} is an index of version {said.get('version')}, and this is read: {VERSION}. Make it anew"
+            f"{path} is an index of version {said.get('version')}, and this is read: {VERSION}. Build it again"
         )
     try:
         tools = [_tool(one, functions) for one in said["tools"]]
         examples = {str(name): [str(one) for one in asked] for name, asked in said["examples"].items()}
         groups = tuple(_group(one) for one in said.get("groups", ()))
     except (LookupError, TypeError, AttributeError, ValueError, RecursionError) as error:
-        raise UsageError(f"{path} is a broken index: {error}. Make it anew") from error
+        raise UsageError(f"{path} is a broken index: {error}. Build it again") from error
     return tools, examples, groups
 
 

@@ -250,7 +250,7 @@ def _load(folder: Path) -> _Loaded:
             return _read(file, tokenizer)
     except Exception as error:  # the tokenizers' own errors are bare Exceptions
         raise WeightsError(
-            f"all-MiniLM-L6-v2 in {folder} cannot be loaded: {error}. Remove {folder.parent}: it is fetched anew"
+            f"all-MiniLM-L6-v2 in {folder} cannot be loaded: {error}. Remove {folder.parent}, and it is downloaded again"
         ) from error
 
 

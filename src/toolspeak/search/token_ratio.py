@@ -57,7 +57,7 @@ async def learn(model: Model, tools: Toolset, bound: int) -> bool:
     _ratios[model.name] = found = await _measured(counter, tools, told)
     while len(_ratios) > MOST:
         _ratios.popitem(last=False)
-    log.debug("%s has %.2f tokens for one that is estimated", model.name, found)
+    log.debug("%s has %.2f tokens for each estimated one", model.name, found)
     return found != 1.0
 
 
@@ -66,7 +66,7 @@ async def _measured(model: Counter, tools: Toolset, told: int) -> float:
         bare = await model.count(Request([PLAIN]))
         whole = await model.count(Request([PLAIN], tools))
     except ToolspeakError as error:
-        log.debug("the tokens of tools cannot be told: %s", error)
+        log.debug("the tokens of tools cannot be counted: %s", error)
         return 1.0
     if bare is None or whole is None or whole <= bare:
         return 1.0

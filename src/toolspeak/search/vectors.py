@@ -99,7 +99,7 @@ class CachingEmbedder:
                     self._look()
                     _write(path, self._rows, {key: row for key, row in self._new.items() if key not in self._found})
             except OSError as error:
-                log.info("vectors are not kept in %s: %s", path, error)
+                log.info("vectors cannot be cached in %s: %s", path, error)
                 return
             self._new = {}
 
@@ -125,7 +125,7 @@ class CachingEmbedder:
         except FileNotFoundError:
             now, rows = None, None
         except (OSError, ValueError, EOFError) as error:
-            log.info("vectors in %s cannot be read and are made anew: %s", path, error)
+            log.info("vectors in %s cannot be read and are computed again: %s", path, error)
             now, rows = None, None
         self._seen, self._rows = now, rows
         self._found = {} if rows is None else {bytes(key): at for at, key in enumerate(rows["key"].tolist())}

@@ -37,7 +37,7 @@ async def candidates(model: Model, dialects: Sequence[str] = ()) -> list[Candida
     if isinstance(model, Http):
         return await _of_server(model, dialects)
     if "tools" in model.capabilities:
-        raise UsageError(f"{model.name} takes tools by itself, and there is no other way to ask it")
+        raise UsageError(f"{model.name} has tool calling of its own, so there is no other strategy to try")
     known = known_of(model)
     own = [strategy(known, Preferences("prompted"))] if known.template and by_template(known.template) else []
     scored = [strategy(known, Preferences("scored"))] if known.scores else []
@@ -48,7 +48,7 @@ async def candidates(model: Model, dialects: Sequence[str] = ()) -> list[Candida
 async def _of_server(model: Http, dialects: Sequence[str]) -> list[Candidate]:
     seen = await server_capabilities(model)
     if not seen.can("chat"):
-        raise UsageError(f"{model.name} answers no conversation, and only what is asked inside one is tried")
+        raise UsageError(f"{model.name} has no chat API, and only strategies for chat are tried")
     known = replace(seen.known, completes=False)
     by_itself = [strategy(known, Preferences("native"))] if seen.can("tools") else []
     scored = [strategy(known, Preferences("scored"))] if seen.score_way else []

@@ -23,7 +23,7 @@ VALIDATION = "held-back"
 """The value of a case's `split` field that reserves it for the final comparison."""
 
 NEVER_CALLED = (
-    "In no form was a question that wants a call answered right, so nothing tells the forms apart. Look at the replies "
+    "No strategy got a question right that needs a call, so they cannot be compared. Look at the replies "
     "(`toolspeak eval report` shows them), try other dialects (--dialect), or give questions of your own (--cases)."
 )
 """The verdict on a model that called nothing right."""
@@ -147,19 +147,19 @@ class Outcome:
         if not best.calls:
             return NEVER_CALLED
         right = sum(record.right for record in chosen.holdout)
-        told = f"{chosen.strategy.label}: {right} of the {len(chosen.holdout)} questions held back are right."
+        told = f"{chosen.strategy.label}: {right} of the {len(chosen.holdout)} held-out questions are right."
         if chosen is not best:
             told += f" {best.strategy.label} got {_more(self.paired(chosen, best))}, which is no more than noise: "
             return told + ("nothing changes." if chosen.usual else "the cheaper one is taken.")
         if chosen.usual:
-            return told + " It is the usual form: nothing changes."
+            return told + " It is the usual strategy: nothing changes."
         if not usual.holdout:
-            return told + f" The usual form, {usual.strategy.label}, could not be asked."
+            return told + f" The usual strategy, {usual.strategy.label}, could not be asked."
         pair = self.paired(usual, chosen)
         sure = "more than noise" if pair.p < ALPHA else "it may be luck"
         return (
             told
-            + f" That is {_more(pair)} than {usual.strategy.label}, the usual form: {sure}, p {'' if pair.p < 0.0001 else '= '}{p_text(pair.p)}."
+            + f" That is {_more(pair)} than {usual.strategy.label}, the usual strategy: {sure}, p {'' if pair.p < 0.0001 else '= '}{p_text(pair.p)}."
         )
 
     def profile(self, now: datetime | None = None) -> Profile:
@@ -183,7 +183,7 @@ class Outcome:
         Raises ModelError if no strategy got any call right: the profile would favor a strategy that never calls.
         """
         if not self.best.calls:
-            raise ModelError(f"{self.model}: no profile is kept. {NEVER_CALLED}")
+            raise ModelError(f"{self.model}: no profile is stored. {NEVER_CALLED}")
         return save(self.profile())
 
 

@@ -73,7 +73,7 @@ def schedule(cases: Sequence[Case]) -> Schedule:
     else:
         rest, back = _halves(cases)
     if not rest or not back:
-        raise UsageError("too few questions: expected two at least, one of them to be held back")
+        raise UsageError("too few questions: expected at least two, one of them to be held out")
     return Schedule(_rounds(mixed(rest)[:MOST]), tuple(mixed(back)[:MOST]))
 
 
@@ -169,7 +169,7 @@ class Trial:
             asked_now = [await self._put(one, f"round-{number}", cases) for one in left]
             able = _ranked([one for one in asked_now if not one.failed])
             if not able:
-                raise ModelError(f"{self.name} could be asked in no form: {asked_now[0].failed}")
+                raise ModelError(f"{self.name}: no strategy works: {asked_now[0].failed}")
             go_on = survivors(len(left))
             left, gone = able[:go_on], able[go_on:]
             out = [*gone, *(one for one in asked_now if one.failed), *out]
@@ -178,7 +178,7 @@ class Trial:
         self.total = self.done + len(last) * len(plan.back)
         order = sorted([await self._put(one, VALIDATION, plan.back) for one in last], key=_validated)
         if not any(one.holdout for one in order):
-            raise ModelError(f"{self.name} could be asked in no form: {order[0].failed}")
+            raise ModelError(f"{self.name}: no strategy works: {order[0].failed}")
         return [*order, *rest]
 
     async def _put(self, one: Measured, part: str, cases: Sequence[Case]) -> Measured:

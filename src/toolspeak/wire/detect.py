@@ -39,7 +39,9 @@ def detect(
     if response_template is not None:
         return from_response_template(response_template)
     if not (template or model):
-        raise UnknownDialect("expected a chat template, a model's name or a response template to tell the dialect by")
+        raise UnknownDialect(
+            "expected a chat template, a model's name or a response template to detect the dialect from"
+        )
     found = by_template(template, plain(model or "")) if template else None
     found = found or (by_name(model) if model else None)
     if found:

@@ -362,12 +362,10 @@ def check_call(d: Dialect) -> None:
         _check_parts(parts, where)
         everywhere = [*parts, *(d.header.call if d.header else ())]
         if not any(_names(part) for part in everywhere):
-            raise UsageError(
-                f"{where} holds no name of a tool: put NAME, JsonCall() or another hole with a name into it"
-            )
+            raise UsageError(f"{where} has no tool name: add NAME, JsonCall() or another hole with a name")
         if not any(_has_arguments(part) for part in parts):
             raise UsageError(
-                f"{where} holds no arguments: put Json(), JsonCall(), Tagged(…) or another such hole into it"
+                f"{where} has no arguments: add Json(), JsonCall(), Tagged(…) or another hole with arguments"
             )
 
 

@@ -64,5 +64,5 @@ def _chosen(d: Dialect, tools: Sequence[Tool[..., Any]], choice: str) -> list[To
         return fit
     names = ", ".join(tool.name for tool in tools) or "none"
     if choice == "required" or any(tool.name == choice for tool in tools):
-        raise UsageError(f"{d.name} can write a call of none of the tools ({names})")
+        raise UsageError(f"{d.name} cannot write a call of any of the tools ({names})")
     raise UsageError(f"choice: expected auto, none, required or an offered tool ({names}), received {choice!r}")

@@ -51,7 +51,7 @@ class Field:
 
 def cannot(where: str, why: str) -> TemplateError:
     """The error for something that no dialect can express, with its key."""
-    return TemplateError(f"this response template cannot be read into a dialect: {where}: {why}")
+    return TemplateError(f"no dialect can express this response template: {where}: {why}")
 
 
 def as_object(value: object, where: str) -> Mapping[str, Any]:

@@ -44,7 +44,7 @@ def by_name(model: str) -> Dialect | None:
     if not rows:
         return None
     sure, _, _, n = max(rows)
-    doubt = "" if sure else ", which is not sure: other models of the name speak otherwise"
+    doubt = "" if sure else ", which is uncertain: other models of that name use another dialect"
     return replace(known()[-n], origin=f"by the model's name, {model}{doubt}")
 
 

@@ -36,7 +36,7 @@ def json_schema(d: Dialect, tools: Sequence[Tool[..., Any]], choice: str, parall
     answer = _answer(hole) if choice in ("auto", "none") else None
     if choice in ("auto", "none") and answer is None:
         raise UsageError(
-            f"with choice {choice!r} a reply of {d.name} may be words, which are no JSON; use choice 'required' or the"
+            f"with choice {choice!r} a reply of {d.name} may be text, which is not JSON; use choice 'required' or the"
             " name of a tool, or form lark, gbnf or structural_tag"
         )
     defs: dict[str, Any] = {}
@@ -53,7 +53,7 @@ def _call_alone(d: Dialect) -> JsonCall:
     marks = (d.open, d.close, *(d.items or ("[",))[0].strip().replace("[", "").split())
     if len(d.call) > 1 or not isinstance(hole, JsonCall) or d.header or any(mark.strip() for mark in marks):
         raise UsageError(
-            f"no JSON Schema says what {d.name} writes: its calls stand between marks; use form lark, gbnf or structural_tag"
+            f"no JSON Schema can express {d.name}: its calls are between markers; use form lark, gbnf or structural_tag"
         )
     return hole
 

@@ -118,7 +118,7 @@ def _any_id(call: ToolCall, n: int) -> str:
 def _without_system(rows: list[Placed], notes: list[Note]) -> list[Placed]:
     """For a template without system turns: the system text is prepended to the first user message."""
     (at, system), rest = rows[0], rows[1:]
-    notes.append(Note("system-moved", "the template has no system turn: its text stands before the user's"))
+    notes.append(Note("system-moved", "the template has no system turn: the system text is prepended to the user's"))
     if rest and rest[0][1]["role"] == "user":
         at, user = rest.pop(0)
         return [(at, {**user, "content": f"{system['content']}\n\n{user['content']}"}), *rest]

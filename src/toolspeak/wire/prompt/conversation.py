@@ -192,9 +192,9 @@ def _order(want: PromptOptions, d: Dialect, notes: list[Note]) -> str:
 def _assistant_turn(turn: Turn, d: Dialect, notes: list[Note], first: int) -> str:
     """An assistant's turn: its text, its calls in the dialect, or both."""
     if turn.thought:
-        notes.append(Note("thought-lost", "earlier thoughts are not told"))
+        notes.append(Note("thought-lost", "earlier thoughts are left out"))
     if turn.calls and turn.text.strip() and d.speech.exclusive:
-        notes.append(Note("text-lost", "a turn of this dialect is a text or calls: the text beside calls is not told"))
+        notes.append(Note("text-lost", "a turn of this dialect is a text or calls: the text beside calls is left out"))
     return assistant_turn(turn.text, turn.calls, d, first)
 
 

@@ -71,7 +71,7 @@ def joined_users(turns: Sequence[Turn], notes: list[Note]) -> list[Turn]:
     for turn in turns:
         if out and turn.role == out[-1].role == "user":
             out[-1] = replace(out[-1], text=f"{out[-1].text}\n\n{turn.text}")
-            notes.append(Note("turns-joined", f"message {turn.at} goes on the user's turn before it"))
+            notes.append(Note("turns-joined", f"message {turn.at} is merged into the user's turn before it"))
         else:
             out.append(turn)
     return out

@@ -58,7 +58,7 @@ def render_template(
         raise TemplateError(f"expected a chat template of at most {SIZE} characters, got {len(template)}")
     if too_deep(template):
         raise TemplateError(
-            f"expected a chat template with at most {MOST} signs and words in a tag, and as many branches, got more"
+            f"expected a chat template with at most {MOST} tokens in a tag, and as many branches, got more"
         )
     context: dict[str, Any] = _functions(template, tools, now) | {"bos_token": "", "eos_token": "", "documents": None}
     context |= {k: _copied(v) for k, v in (variables or {}).items()}
@@ -133,7 +133,7 @@ def _by_jinja2(template: str, context: dict[str, Any], now: datetime | None, why
 
     if not installed():
         raise TemplateError(
-            f"the chat template cannot be rendered: {why}; Jinja2 may know more: pip install 'toolspeak[jinja]'"
+            f"the chat template cannot be rendered: {why}; Jinja2 may support it: pip install 'toolspeak[jinja]'"
         )
     return render_sandboxed(template, context, _helpers(now), {"tojson": tojson}, _fuel(context), OUTPUT)
 
