@@ -1,4 +1,9 @@
-"""Runs cases with contenders: one decision per case, judged and stored."""
+"""Runs cases with contenders: one decision per case, judged and stored.
+
+The work is done by `batch.runner`: cases are the rows of a batch, and the results folder takes the place of its
+journal. Errors that every case would get end the run (STOPPING, and the first cases all failing alike), so that a
+wrong model name does not become thousands of wrong answers.
+"""
 
 from __future__ import annotations
 

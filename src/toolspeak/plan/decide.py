@@ -1,5 +1,9 @@
 """Decides which checked calls, or which text, a request gets. The model is asked again, with the problems, until the
-reply is valid."""
+reply is valid.
+
+Pitfalls: a conversation needs a result for every call, so valid calls beside an invalid one get one too ("not run").
+Text that was already streamed cannot be taken back, so it is not asked for again. A call that was cut is never run.
+"""
 
 from __future__ import annotations
 

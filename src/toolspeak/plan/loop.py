@@ -1,4 +1,10 @@
-"""The tool loop: ask the model, run its calls, return the results, until the model answers in text."""
+"""The tool loop: ask the model, run its calls, return the results, until the model answers in text.
+
+Pitfalls: every call in a conversation needs a result, also one that will not run. A required call applies only to the
+first turn, otherwise the model could never answer. After a limit the model is asked once more without tools, so that
+the user gets an answer. The same call with the same result again and again ends the run. A failed request goes to the
+next model, if the re-asking strategies name one.
+"""
 
 from __future__ import annotations
 

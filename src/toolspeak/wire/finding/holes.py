@@ -1,4 +1,9 @@
-"""Derives the hole for a call's arguments from the text that a chat template writes around names, keys and values."""
+"""Derives the hole for a call's arguments from the text that a chat template writes around names, keys and values.
+
+Each kind of hole is tried in turn: first JSON (the text contains a value of the probe as JSON), then elements,
+keywords and tags, by the text before, between and after two arguments. A candidate is only a proposal: `drafting`
+keeps it if the resulting dialect reads what the template wrote.
+"""
 
 from __future__ import annotations
 
