@@ -80,13 +80,13 @@ def loaded(name: str) -> Any:
     provider's library."""
     table = types.ModuleType(f"{ROOT}.constants.model_config")
     vars(table)["MODEL_CONFIG_MAPPING"] = {MODEL: _Style(), PLAIN: _Style(underscore_to_dot=True)}
-    with _loading, _only_ours(ensure()):
+    with _loading, _imported_from(ensure()):
         sys.modules[table.__name__] = table
         return importlib.import_module(f"{ROOT}.{name}")
 
 
 @contextlib.contextmanager
-def _only_ours(folder: Path) -> Generator[None]:
+def _imported_from(folder: Path) -> Generator[None]:
     """Makes `import bfcl_eval` use the files in `folder` during the block, whatever is installed, and undoes it
     afterwards."""
 

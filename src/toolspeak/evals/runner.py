@@ -106,7 +106,7 @@ async def arun(
 ) -> list[Record]:
     """As `run`, awaited."""
     distinct(contenders)
-    _possible(settings)
+    _check(settings)
     models = {one.label: one.build() for one in contenders}
     named = list(sources) or list(dict.fromkeys(case.group for case in cases))
     manifest = Manifest(named, len(cases), digest(cases), settings.as_dict(), __version__)
@@ -122,20 +122,20 @@ async def arun(
 
         try:
             for label, model in models.items():
-                await _put_all(cases, label, model, settings, RecordKeeper(folder, told))
+                await _run_all(cases, label, model, settings, RecordKeeper(folder, told))
         finally:
             for model in models.values():
                 await close(model)
         return [record for record in last(folder.records) if record.contender in models]
 
 
-def _possible(settings: Settings) -> None:
+def _check(settings: Settings) -> None:
     for name in ("tries", "at_once"):
         if getattr(settings, name) < 1:
             raise UsageError(f"{name}: expected 1 or more, received {getattr(settings, name)}")
 
 
-async def _put_all(cases: Sequence[Case], label: str, model: Model, settings: Settings, keeper: RecordKeeper) -> None:
+async def _run_all(cases: Sequence[Case], label: str, model: Model, settings: Settings, keeper: RecordKeeper) -> None:
     """Runs every case that is not done, several at a time. An error that stops the run lets running cases finish."""
     undone = [case for case in mixed(cases) if (label, case.id) not in keeper.folder.done]
     if undone:

@@ -80,7 +80,7 @@ class _RunningTape:
         self._add(model, step)
 
         def end(outcome: StreamOutcome) -> None:
-            step["came"] = _came(collect(outcome.events))
+            step["came"] = _reply_record(collect(outcome.events))
 
         return end
 
@@ -113,7 +113,7 @@ def _request_record(model: Model, request: Request) -> dict[str, Any]:
     return {name: value for name, value in told.items() if value not in (None, (), {}, open_.get(name))}
 
 
-def _came(reply: Reply) -> dict[str, Any]:
+def _reply_record(reply: Reply) -> dict[str, Any]:
     usage = {each.name: value for each in fields(Usage) if (value := getattr(reply.usage, each.name))}
     calls = [{"name": call.name, "json": call.json} for call in reply.calls]
     told = {"text": reply.text, "thought": reply.thought, "calls": calls, "usage": usage}

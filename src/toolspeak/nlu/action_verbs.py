@@ -28,11 +28,11 @@ FIRST = 12
 def differ(name: str, text: str) -> bool:
     """Whether the tool's verb and that of the request `text` are of different classes. The tool's name is used without
     its group. False if either has no known verb."""
-    done = _deed(stems.parts(name.rpartition(".")[2]))
-    asked = _deed(part for found in islice(WORD.finditer(text), FIRST) for part in stems.parts(found[0])[:1])
+    done = _verb_class(stems.parts(name.rpartition(".")[2]))
+    asked = _verb_class(part for found in islice(WORD.finditer(text), FIRST) for part in stems.parts(found[0])[:1])
     return bool(done and asked and done != asked)
 
 
-def _deed(found: Iterable[str]) -> str:
+def _verb_class(found: Iterable[str]) -> str:
     """The class of the first known verb."""
     return next((DEED_OF[word.casefold()] for word in found if word.casefold() in DEED_OF), "")

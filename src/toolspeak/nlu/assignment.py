@@ -158,8 +158,11 @@ def _settle_numbers(filling: PartialCall, schemas: Mapping[str, Schema], require
         for number in found
         if reading(number, schemas[name]) is not None
     ]
-    units_of = {one.span: _measured(filling, one, names) for one in found}
-    near = {(name, one.span): _belongs(filling, name, one, names) + units_of[one.span][name] for name, one, _ in pairs}
+    units_of = {one.span: _unit_support(filling, one, names) for one in found}
+    near = {
+        (name, one.span): _context_support(filling, name, one, names) + units_of[one.span][name]
+        for name, one, _ in pairs
+    }
     asked = [pair for pair in pairs if pair[0] in required or near[pair[0], pair[1].span] >= EVIDENCE]
     worth: dict[tuple[str, Span], float] = {}
     if len(found) > 1 or len({name for name, _, _ in asked}) > 1:
@@ -182,7 +185,7 @@ def _settle_numbers(filling: PartialCall, schemas: Mapping[str, Schema], require
             yield from _shared(filling, name, schemas[name])
 
 
-def _belongs(filling: PartialCall, name: str, one: Number, names: Sequence[str]) -> float:
+def _context_support(filling: PartialCall, name: str, one: Number, names: Sequence[str]) -> float:
     """How strongly the words around a number support an argument; a number that looks like a year counts as well."""
     near = nearness.nearness(filling.text, one.span, filling.cues[name])
     yearly = [other for other in names if "year" in stems.stems(other.replace("_", " ")) and "years" not in other]
@@ -190,7 +193,7 @@ def _belongs(filling: PartialCall, name: str, one: Number, names: Sequence[str])
     return near + (0.7 if bare and name in yearly else 0.0)
 
 
-def _measured(filling: PartialCall, one: Number, names: Sequence[str]) -> dict[str, float]:
+def _unit_support(filling: PartialCall, one: Number, names: Sequence[str]) -> dict[str, float]:
     """How strongly a number's unit supports each argument, divided among the arguments that it supports."""
     speaks = {name: units.spoken_for(filling.text, one, name, filling.cues[name]) for name in names}
     shared = max(1, sum(worth > 0 for worth in speaks.values()))
@@ -246,7 +249,7 @@ def _settle_lists(filling: PartialCall, schemas: Mapping[str, Schema], required:
     rows = [
         [
             nearness.nearness(filling.text, span, filling.cues[name]) + (0.0 if name in required else -EVIDENCE)
-            if _holds(schemas[name], value)
+            if _is_valid_list(schemas[name], value)
             else None
             for span, value in found
         ]
@@ -263,7 +266,7 @@ def _settle_lists(filling: PartialCall, schemas: Mapping[str, Schema], required:
             filling.use(span)
 
 
-def _holds(schema: Schema, value: Sequence[Any]) -> bool:
+def _is_valid_list(schema: Schema, value: Sequence[Any]) -> bool:
     """Whether a list is valid for the schema."""
     items: Any = schema.get("items")
     kind = cast("Schema", items).get("type") if isinstance(items, Mapping) else None

@@ -112,7 +112,7 @@ def choose(
     if may_reply and all(surplus(tool, text, ENOUGH) + FILLED_WORTH <= 0 for tool in candidates):
         return None  # whatever their likelihood
     rivals = [REPLY, LOOK_UP] if may_reply else []
-    scores = yield from _likely([*candidates, *rivals], text)
+    scores = yield from _likelihoods([*candidates, *rivals], text)
     worth = [
         one + _fitness(tool, text) + RANKED_WORTH * ranked.get(tool.name, 0.0)
         for tool, one in zip(candidates, scores, strict=False)
@@ -127,12 +127,12 @@ def choose(
 
 def wanted(tools: Sequence[Tool[..., Any]], text: str) -> Plan[list[tuple[float, float]]]:
     """For each tool its score among the tools, and its surplus: by how much it beats "no tool" beyond the margin."""
-    scores = yield from _likely([*tools, REPLY, LOOK_UP], text)
+    scores = yield from _likelihoods([*tools, REPLY, LOOK_UP], text)
     likelier = [one - max(scores[len(tools) :]) for one in scores[: len(tools)]]
     return [(one + _fitness(tool, text), surplus(tool, text, one)) for tool, one in zip(tools, likelier, strict=True)]
 
 
-def _likely(tools: Sequence[Tool[..., Any]], text: str) -> Plan[list[float]]:
+def _likelihoods(tools: Sequence[Tool[..., Any]], text: str) -> Plan[list[float]]:
     """The log-likelihood of the request after each tool."""
     # A number's value says nothing about the tool, but a long one would outweigh the words. One digit replaces it.
     asked = DIGITS.sub(r"\1", text[-LONGEST:].lstrip())
@@ -164,7 +164,7 @@ def shared(tool: Tool[..., Any], asked: Set[str]) -> int:
 def _fitness(tool: Tool[..., Any], text: str) -> float:
     """The score of a tool among others apart from its likelihood."""
     another = OTHER_DEED * action_verbs.differ(tool.name, text)
-    return shared(tool, stems.stems(text)) + _numbers_fit(tool, text) - _lacking(tool, text) - another
+    return shared(tool, stems.stems(text)) + _numbers_fit(tool, text) - _missing_numbers(tool, text) - another
 
 
 def surplus(tool: Tool[..., Any], text: str, likelier: float) -> float:
@@ -175,17 +175,17 @@ def surplus(tool: Tool[..., Any], text: str, likelier: float) -> float:
     asked, told = stems.stems(text), _tool_words(tool)
     every = told.name | told.description | told.arguments
     fitting = _numbers_fit(tool, text)
-    worth = min(ENOUGH, likelier) - _lacking(tool, text)
+    worth = min(ENOUGH, likelier) - _missing_numbers(tool, text)
     worth += NAME_WORTH * len(asked & told.last) / max(1, len(told.last))
     worth += SHARE_WORTH * len(asked & every) / max(1, len(asked))
     worth += fitting
     worth += EVIDENCE_WORTH * ((copies and bool(spans.marked(text))) + bool(asked & told.options))
     worth -= FACT_WORTH * (not fitting and len(every) >= TERSE and bool(FACT.match(text)))
-    worth += _answers(every, text)
+    worth += _noun_support(every, text)
     return worth - MARGIN - MARGIN_A_WORD * min(WORDS_COUNTED, max(1, len(asked)))
 
 
-def _answers(told: Set[str], text: str) -> float:
+def _noun_support(told: Set[str], text: str) -> float:
     """The score of a tool with these words for the nouns that the request asks for."""
     found = [bool(one & told) for one in sought(text[-LONGEST:])]
     if not found:
@@ -201,7 +201,7 @@ def _numbers_fit(tool: Tool[..., Any], text: str) -> float:
     return (NUMBERS_FIT + NUMBERS_EXACT * (needed == told)) * (2 <= needed <= told)
 
 
-def _lacking(tool: Tool[..., Any], text: str) -> float:
+def _missing_numbers(tool: Tool[..., Any], text: str) -> float:
     """The penalty of a tool that requires more numbers than the request has."""
     return NUMBER_WANTED * max(0, _numbers_needed(tool) - len(numbers(text)))
 

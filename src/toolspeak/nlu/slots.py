@@ -164,14 +164,14 @@ def _named(filling: PartialCall, options: list[Any]) -> list[Any]:
     taken = [place for place in exact.values() if place]
     places: list[tuple[Any, Span]] = []
     for option in options:
-        place = exact[str(option)] or spans.find_form(filling.text, _spoken(option)) or _last(filling, option)
+        place = exact[str(option)] or spans.find_form(filling.text, _spoken(option)) or _last_part_span(filling, option)
         if place and (place in taken or not any(a < place[1] and place[0] < b for a, b in taken)):
             places.append((option, place))
     plain = [(option, place) for option, place in places if _spoken(option).casefold() not in stems.STOP] or places
     return [option for option, place in plain if filling.free(place)] or [option for option, _ in plain]
 
 
-def _last(filling: PartialCall, option: Any) -> Span | None:
+def _last_part_span(filling: PartialCall, option: Any) -> Span | None:
     """The span of the last part of an option such as Europe/London."""
     *before, last = re.split(r"[/.:]", str(option))
     return spans.find(filling.text, _spoken(last)) if before and len(last) > 2 else None
@@ -191,12 +191,12 @@ def _string(filling: PartialCall, name: str, schema: Schema, required: bool, ope
     if (said := evidence.option(filling.text, schema)) and not opening:
         filling.use(spans.find_form(filling.text, said))
         return said
-    written = _unpointed((yield from _begun(filling, lead)))
+    written = _unpointed((yield from _generated_start(filling, lead)))
     place = filling.find(written)
     held = [place] if written and place and _may_be(filling, name, place) else []
     beside = [span for span in evidence.named(filling.text, name) if _may_be(filling, name, span)]
     if held or (beside and required):
-        place = yield from _better(filling, lead, held, beside)
+        place = yield from _likelier_span(filling, lead, held, beside)
         return (yield from _regional(filling, lead, _copied(filling, place, description), description))
     if spans.shaped(filling.text, written, description):
         return written
@@ -213,7 +213,7 @@ def _string(filling: PartialCall, name: str, schema: Schema, required: bool, ope
     return _copied(filling, place, description) if place else best
 
 
-def _begun(filling: PartialCall, lead: str) -> Plan[str]:
+def _generated_start(filling: PartialCall, lead: str) -> Plan[str]:
     """The start of the text that the model generates, long enough to see that it is not in the request."""
     begun = f'{lead}"'
     reply = yield from ask(Request(prompt=begun, stop=STOPS, max_tokens=FIRST, temperature=0))
@@ -241,7 +241,7 @@ def _may_be(filling: PartialCall, name: str, place: Span) -> bool:
     return filling.free(place) and place not in filling.reserved and not evidence.hollow(filling.text, place, name)
 
 
-def _better(filling: PartialCall, lead: str, held: Sequence[Span], beside: Sequence[Span]) -> Plan[Span]:
+def _likelier_span(filling: PartialCall, lead: str, held: Sequence[Span], beside: Sequence[Span]) -> Plan[Span]:
     """The likelier of what the model generated and of what is beside the argument's name; the latter gets a bonus."""
     candidates = list(dict.fromkeys([*held, *beside]))
     if len(candidates) == 1:
@@ -327,17 +327,17 @@ def _series(filling: PartialCall, name: str, schema: Schema) -> Plan[list[str]]:
         return [(yield from _string(filling, name, schema, True, "["))]
     items = [text[slice(*span)] for span in parts[1:-1]]
     heads = [text[slice(*span)] for span in first]
-    head = _whole(text, (yield from _likeliest(lead, [(piece, f"[{literal(piece)}, ") for piece in heads])))
+    head = _whole_item(text, (yield from _likeliest(lead, [(piece, f"[{literal(piece)}, ") for piece in heads])))
     begun = "[" + "".join(f"{literal(item)}, " for item in (head, *items))
     tails = [text[slice(*span)] for span in last]
-    tail = _whole(text, (yield from _likeliest(lead + begun, [(piece, f"{literal(piece)}]") for piece in tails])))
+    tail = _whole_item(text, (yield from _likeliest(lead + begun, [(piece, f"{literal(piece)}]") for piece in tails])))
     found = [head, *items, tail]
     for item in found:
         filling.use(filling.find(item))
     return found
 
 
-def _whole(text: str, piece: str) -> str:
+def _whole_item(text: str, piece: str) -> str:
     """An item extended to its whole name, without an article."""
     place = spans.find(text, piece)
     return text[slice(*spans.grown(text, place))] if place else piece

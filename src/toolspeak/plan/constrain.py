@@ -38,7 +38,7 @@ def constrain(
     if not tools or request.grammar is not None or request.schema is not None or program(dialect, True).opened(prompt):
         return request
     if choice == "auto":
-        return _freely(request, tools, dialect, can, prompt)
+        return _constrain_from_call(request, tools, dialect, can, prompt)
     several = request.parallel and choice == "required"
     if "grammar" in can:
         text = grammar(dialect, tools, "required", "gbnf", several, prompt, thinking=thinks)
@@ -59,7 +59,7 @@ def unheld(request: Request, tools: Sequence[Tool[..., Any]]) -> frozenset[str]:
     return frozenset(tool.name for tool in tools if has_format_beyond(tool.parameters))
 
 
-def _freely(
+def _constrain_from_call(
     request: Request, tools: Sequence[Tool[..., Any]], dialect: Dialect, can: Collection[str], prompt: str
 ) -> Request:
     """The request constrained from the start of a call. A thought may come first, whether or not thinking was

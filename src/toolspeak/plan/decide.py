@@ -56,7 +56,7 @@ def decide(
         reply = yield from trying.ask(live=True)
         reply = read(reply) if read else reply
         bounded = _bounded(reply, cut_stands, first and not request.parallel)
-        reply, wrong, again = _judged(bounded, trying.climb.demanded(request, bounded), cut_stands)
+        reply, wrong, again = _judged(bounded, trying.state.expected_request(request, bounded), cut_stands)
         if not wrong:
             return trying.right(reply)
         if request.choice == "none" and reply.calls and reply.text.strip():
@@ -88,15 +88,15 @@ def call(
     except GenerationError as error:
         if error.reply is None or error.reply.calls:
             raise
-        raise NoCall(_instead(error.reply, wanted), attempts=error.attempts) from error.__cause__
+        raise NoCall(_what_came(error.reply, wanted), attempts=error.attempts) from error.__cause__
     if len(reply.calls) == 1:
         again = tuple(note for note in reply.notes if note.rule == "re-asked")
         return replace(reply.calls[0], notes=(*reply.calls[0].notes, *again))
-    instead = _instead(reply, wanted)
+    instead = _what_came(reply, wanted)
     raise NoCall(instead, attempts=[Attempt(reply, instead)])
 
 
-def _instead(reply: Reply, wanted: str) -> str:
+def _what_came(reply: Reply, wanted: str) -> str:
     names = ", ".join(call.name for call in reply.calls)
     came = f"{len(reply.calls)} calls ({names}) came" if reply.calls else f"a text came: {reply.text[:200]!r}"
     return f"{wanted} was wanted, and {came}"
@@ -139,7 +139,7 @@ def _judged(reply: Reply, request: Request, cut_stands: bool) -> tuple[Reply, st
         problem_text(problems) if problems else error_text(refusal or "Not run: another call was wrong. Call again.")
         for (_, problems), refusal in zip(judged, refusals, strict=True)
     ]
-    return reply, wrong, _answers(reply.calls, told)
+    return reply, wrong, _result_messages(reply.calls, told)
 
 
 def _judged_text(reply: Reply, request: Request, cut_stands: bool) -> tuple[Reply, str, list[Message]]:
@@ -166,7 +166,7 @@ def _refused(call: ToolCall, choice: str) -> str:
     return "" if choice in ("auto", "required", call.name) else f"Only {choice} may be called, not {call.name}."
 
 
-def _answers(calls: Sequence[ToolCall], told: Sequence[str]) -> list[Message]:
+def _result_messages(calls: Sequence[ToolCall], told: Sequence[str]) -> list[Message]:
     """A result message for every call, also for the valid ones beside an invalid one: a conversation needs all of
     them."""
     return [answer(call, text) for call, text in zip(calls, told, strict=True)]

@@ -97,7 +97,7 @@ def _run_calls(so_far: _Run, reply: Reply) -> Plan[str]:
     if so_far.pending:
         return ""
     why = so_far.circling()
-    if not why and (again := so_far.climbed(reply)):
+    if not why and (again := so_far.reask_after_wrong(reply)):
         yield from tell(Noted(again))
     return why
 
@@ -106,9 +106,9 @@ def _next_reply(so_far: _Run, *, tools: bool = True) -> Plan[Reply]:
     """The next reply, from another model if the current one fails."""
     while True:
         try:
-            return (yield from ask(so_far.request(tools=tools), live=True, by=so_far.climb.by))
+            return (yield from ask(so_far.request(tools=tools), live=True, by=so_far.reask.by))
         except ModelError as error:
-            if not so_far.climbed_over(error):
+            if not so_far.reask_after_error(error):
                 raise
             yield from tell(Noted(so_far.noted(f"{type(error).__name__}: {error}")))
 
@@ -120,7 +120,7 @@ class _Run:
         self.asked = request
         self.limits = limits
         self.rungs = rungs
-        self.climb = ReaskState(request, rungs)
+        self.reask = ReaskState(request, rungs)
         self.wrong: list[tuple[ToolCall, str]] = []
         """The invalid calls of the last reply, each with the reason."""
         self.before: list[tuple[str, str]] = []
@@ -141,7 +141,7 @@ class _Run:
     def request(self, *, tools: bool = True) -> Request:
         if not tools:
             return replace(self.asked, messages=list(self.messages), choice="none")
-        asked = self.climb.request if self.climb.forced else self._usual(self.climb.request)
+        asked = self.reask.request if self.reask.forced else self._usual(self.reask.request)
         return replace(asked, messages=list(self.messages))
 
     def _usual(self, asked: Request | None = None) -> Request:
@@ -156,32 +156,32 @@ class _Run:
         self.wrong = [(call, problems[0].message) for call, problems in judged if problems]
         return replace(reply, calls=tuple(call for call, _ in judged))
 
-    def climbed(self, reply: Reply) -> Note | None:
+    def reask_after_wrong(self, reply: Reply) -> Note | None:
         """Moves to the next re-asking strategy if the reply was wrong; returns a note of it if the results do not show
         it."""
         before, self.before = self.before, [(call.name, written(call)) for call, _ in self.wrong]
         if not self.wrong:
-            self.climb = ReaskState(self._usual(), self.rungs)
+            self.reask = ReaskState(self._usual(), self.rungs)
             return None
         calls = [call for call, _ in self.wrong]
-        if not self.climb.up(reply, same=self.before == before, wrong=calls):
-            self.climb = ReaskState(self._usual(), ())
+        if not self.reask.advance(reply, same=self.before == before, wrong=calls):
+            self.reask = ReaskState(self._usual(), ())
             return None
-        return self.noted(self.wrong[0][1]) if self.climb.rung != "told" else None
+        return self.noted(self.wrong[0][1]) if self.reask.rung != "told" else None
 
-    def climbed_over(self, error: ModelError) -> bool:
+    def reask_after_error(self, error: ModelError) -> bool:
         """Moves to another strategy or model after a failed request; False if there is none that has not failed."""
-        elsewhere = self.climb.by.startswith("model") or self.climb.refused(error)
-        if self.climb.over(error):
+        elsewhere = self.reask.by.startswith("model") or self.reask.refused(error)
+        if self.reask.advance_after_error(error):
             return True
         if elsewhere and self.wrong:  # the first model is alive: it answered, though wrongly
-            self.climb = ReaskState(self._usual(), ())
+            self.reask = ReaskState(self._usual(), ())
             return True
         return False
 
     def noted(self, why: str) -> Note:
         """A note that the model is asked again, with the strategy and the reason."""
-        return Note("re-asked", f"{self.climb.rung}: {why}" if self.climb.rung else why)
+        return Note("re-asked", f"{self.reask.rung}: {why}" if self.reask.rung else why)
 
     def took(self, reply: Reply) -> None:
         self.usage = add_usage(self.usage, reply.usage)
@@ -202,7 +202,7 @@ class _Run:
     def ran(self, reply: Reply, results: Sequence[ToolResult]) -> None:
         self.open = None
         self.calls += len(reply.calls)
-        self.steps.append(Step(reply, tuple(results), self.climb.rung))
+        self.steps.append(Step(reply, tuple(results), self.reask.rung))
         self.messages.append(assistant(reply))
         self.pending = tuple(pending_in(results))
         ran = list(zip(reply.calls, results, strict=True))
@@ -222,7 +222,7 @@ class _Run:
         """Adds results for calls that will not run, since every call in a conversation needs one."""
         if self.open is None:
             return
-        self.steps.append(Step(self.open, rung=self.climb.rung))
+        self.steps.append(Step(self.open, rung=self.reask.rung))
         self.messages.append(assistant(self.open))
         told = error_text(f"No result: the limit of {why} is reached. Answer in words.")
         self.messages += [answer(call, told) for call in self.open.calls]
@@ -247,4 +247,4 @@ class _Run:
             notes = (*notes, *late, Note(f"limit-{why}"))
         last = replace(reply, calls=(), finish="limit" if why else reply.finish, notes=notes)
         messages = [*self.messages, assistant(last)]
-        return replace(last, usage=self.usage, messages=messages, steps=(*self.steps, Step(last, rung=self.climb.rung)))
+        return replace(last, usage=self.usage, messages=messages, steps=(*self.steps, Step(last, rung=self.reask.rung)))

@@ -63,7 +63,7 @@ def prompted(
     raw = raw or bool(template)
     check_parts(request, bool(tools), raw)
     request = request if request.schema is None else in_words(request, request.schema)
-    request = _thoughtful(request, dialect, template)
+    request = _with_thinking(request, dialect, template)
     yield _rendered(request, tools, dialect, can, template, variables, now, ids, raw)
 
 
@@ -94,10 +94,10 @@ def _rendered(
     held_to = constrain(asked.request, request.choice, tools, dialect, can, prompt, bool(template))
     asked = asked if held_to is asked.request else replace(asked, request=held_to)
     free = unheld(held_to, tools)
-    return replace(asked, read=_noting(free, asked.read)) if free else asked
+    return replace(asked, read=_with_notes(free, asked.read)) if free else asked
 
 
-def _thoughtful(request: Request, dialect: Dialect, template: str | None) -> Request:
+def _with_thinking(request: Request, dialect: Dialect, template: str | None) -> Request:
     """The request with as much of its reasoning settings as the prompt can express, which is `thinking` on or off. The
     rest is left for the model's server."""
     if not _says_thinking(dialect, template) or "reasoning_effort" not in request.sampling:
@@ -158,7 +158,7 @@ def _question(request: Request, rendered: Rendered, heard: Reads, raw: bool, thi
     return Ask(asked, live=True, read=lambda event: stops.feed(heard(event)), recorded=False)
 
 
-def _noting(free: Collection[str], read: Reads | None) -> Reads:
+def _with_notes(free: Collection[str], read: Reads | None) -> Reads:
     """Adds a note after each call of these tools: the format of its text was not enforced during sampling."""
 
     def noted(event: Event | None) -> Iterable[Event]:

@@ -78,7 +78,7 @@ class ReaskState:
         self.forced = self.telling = self.anew = self._scored = False
         self._before = (request, False)
 
-    def up(self, reply: Reply | None, *, same: bool = False, wrong: Sequence[ToolCall] = ()) -> bool:
+    def advance(self, reply: Reply | None, *, same: bool = False, wrong: Sequence[ToolCall] = ()) -> bool:
         """Moves to the next strategy that changes something; False if there is none.
 
         `reply` is the wrong reply, None if none came. `same`: it equals the one before. `wrong` are its invalid calls.
@@ -88,7 +88,7 @@ class ReaskState:
             self._before = (self.request, self.forced)
             self._scored = rung.scored and bool(self.request.tools)
             if self._prepare(rung, reply, same, wrong):
-                self._stands(rung.name, rung.by)
+                self._set_current(rung.name, rung.by)
                 return True
         return False
 
@@ -97,10 +97,10 @@ class ReaskState:
         `same` reply."""
         if same or self._scored or not self.telling:
             return False
-        self._stands("told", self.by)
+        self._set_current("told", self.by)
         return True
 
-    def over(self, error: ModelError) -> bool:
+    def advance_after_error(self, error: ModelError) -> bool:
         """Moves on after a failed request; False if no other model can be asked.
 
         If the server refused the request because of the current strategy, the next strategy is used; otherwise another
@@ -111,20 +111,20 @@ class ReaskState:
         else:
             while self.left and self.left[0].kind != "model":
                 self.left.pop(0)
-        return self.up(None)
+        return self.advance(None)
 
     def refused(self, error: ModelError) -> bool:
         """Whether the model may well accept the request without the changes of the current strategy."""
         return isinstance(error, BadRequest) and self.rung.partition(":")[0] in ("alone", "dialect", "sampling")
 
-    def demanded(self, request: Request, reply: Reply) -> Request:
+    def expected_request(self, request: Request, reply: Reply) -> Request:
         """The request against which a reply is checked. If a call is forced, text is invalid, but any call of the
         original request is valid."""
         if reply.calls or not self.forced:
             return request
         return replace(request, tools=self.request.tools, choice=self.request.choice)
 
-    def _stands(self, name: str, by: str) -> None:
+    def _set_current(self, name: str, by: str) -> None:
         self.anew = by != self.by
         self.rung, self.by = name, by
 
@@ -196,7 +196,7 @@ class Attempts:
     """
 
     def __init__(self, request: Request, rungs: Sequence[ReaskStrategy], tries: int, tokens: int | None) -> None:
-        self.climb = ReaskState(request, rungs)
+        self.state = ReaskState(request, rungs)
         self.tries = tries
         self.tokens = tokens
         self.attempts: list[Attempt] = []
@@ -208,10 +208,10 @@ class Attempts:
     def ask(self, *, live: bool = False) -> Plan[Reply]:
         """The next reply. Raises the model's error if no other model can be asked, with the earlier attempts."""
         while True:
-            climb = self.climb
-            request = replace(climb.request, messages=self.messages) if self.attempts else climb.request
+            state = self.state
+            request = replace(state.request, messages=self.messages) if self.attempts else state.request
             try:
-                return (yield from ask(request, live=live, by=climb.by))
+                return (yield from ask(request, live=live, by=state.by))
             except LimitReached as error:
                 error.attempts = tuple(self.attempts)
                 raise
@@ -221,20 +221,20 @@ class Attempts:
     @property
     def messages(self) -> list[Message]:
         """The conversation for the next request."""
-        return self.told if self.climb.telling else list(self.climb.first.messages)
+        return self.told if self.state.telling else list(self.state.first.messages)
 
     def wrong(self, reply: Reply, why: str, say: Sequence[Message]) -> Plan[None]:
         """Continues after a wrong reply. `why` is for people; `say` are the messages for the model. Raises
         GenerationError, or LimitReached with every attempt, if there is no next try."""
         same = self._last is not None and _same(self._last, reply)
         self._last = reply
-        self.attempts.append(Attempt(reply, why, self.climb.rung))
+        self.attempts.append(Attempt(reply, why, self.state.rung))
         self.told = [*self.told, assistant(reply), *say]
         if len(self.attempts) >= self.tries:
             self._give_up()
         # With one tool alone there would be one call, and valid ones beside it would be lost. So all count as wrong.
-        if not self.climb.up(reply, same=same, wrong=reply.calls) and not self.climb.tell_again(same=same):
-            self._give_up(repeated=same and self.climb.telling)
+        if not self.state.advance(reply, same=same, wrong=reply.calls) and not self.state.tell_again(same=same):
+            self._give_up(repeated=same and self.state.telling)
         spent = self.usage
         if self.tokens is not None and spent.prompt_tokens + spent.completion_tokens >= self.tokens:
             raise LimitReached(
@@ -254,7 +254,7 @@ class Attempts:
         usage = add_usage(self.usage, reply.usage)
         notes = (*self.notes, *reply.notes)
         last = replace(reply, messages=messages, usage=usage, notes=notes)
-        return replace(last, steps=(*steps, Step(reply, rung=self.climb.rung)))
+        return replace(last, steps=(*steps, Step(reply, rung=self.state.rung)))
 
     @property
     def usage(self) -> Usage:
@@ -263,11 +263,11 @@ class Attempts:
 
     def _failed(self, error: ModelError) -> Plan[None]:
         """Continues after a failed request."""
-        asked = self.climb.by
-        refused = self.climb.refused(error)
+        asked = self.state.by
+        refused = self.state.refused(error)
         why = f"{type(error).__name__}: {error}"
-        self.attempts.append(Attempt(Reply(), why, self.climb.rung, error))
-        if len(self.attempts) < self.tries and self.climb.over(error):
+        self.attempts.append(Attempt(Reply(), why, self.state.rung, error))
+        if len(self.attempts) < self.tries and self.state.advance_after_error(error):
             yield from self._again(why)
         elif (refused or asked.startswith("model")) and any(attempt.failure is None for attempt in self.attempts):
             self._give_up(error)
@@ -277,9 +277,9 @@ class Attempts:
             raise error
 
     def _again(self, why: str) -> Plan[None]:
-        if self.climb.anew:
-            self.told, self._last = list(self.climb.first.messages), None
-        rung = self.climb.rung
+        if self.state.anew:
+            self.told, self._last = list(self.state.first.messages), None
+        rung = self.state.rung
         self.notes.append(Note("re-asked", why if rung == "told" else f"{rung}: {why}"))
         yield from tell(Noted(self.notes[-1]))
 

@@ -44,15 +44,15 @@ def check(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> list[Problem]:
         elif _are_many(arguments):
             problems = _first(tool, arguments, judged)
         else:
-            problems = _every(tool, judged.iter_errors(arguments))
+            problems = _problems_of(tool, judged.iter_errors(arguments))
     except (ValueError, TypeError) as error:  # a value without a JSON form
         return [Problem("", "JSON values", short(arguments), f"the arguments are not JSON: {error}")]
     return (problems + odd)[:AT_MOST]
 
 
-def _every(tool: Tool[..., Any], errors: Iterator[Any]) -> list[Problem]:
+def _problems_of(tool: Tool[..., Any], errors: Iterator[Any]) -> list[Problem]:
     """The problems in the validator's errors."""
-    return [problem for error in _telling(errors, tool.parameters) for problem in explain(error, tool)]
+    return [problem for error in _informative(errors, tool.parameters) for problem in explain(error, tool)]
 
 
 def _are_many(arguments: object) -> bool:
@@ -73,11 +73,11 @@ def _first(tool: Tool[..., Any], arguments: Mapping[str, Any], judged: Judge) ->
     try:
         made.shrink()
     except TooMany as error:
-        return [_beside(error, tool.parameters)]
+        return [_collective_problem(error, tool.parameters)]
     errors = [RelocatedError(error, made.places) for error in judged.iter_errors(made.value)]
     told = [error for error in errors if not _due_to_omission(error, arguments, made)]
     where = "what the schema says"
-    return _every(tool, iter(told)) or [
+    return _problems_of(tool, iter(told)) or [
         Problem("", where, short(arguments), f"the arguments must be {where}; they are too many to say what is not")
     ]
 
@@ -96,7 +96,7 @@ def _due_to_omission(error: Any, arguments: Any, made: Reduced) -> bool:
     return error.kind.property in arguments
 
 
-def _beside(error: TooMany, root: Schema) -> Problem:
+def _collective_problem(error: TooMany, root: Schema) -> Problem:
     """The problem of a list or an object with valid parts that breaks a rule as a whole."""
     path = "".join("/" + escape(str(part)) for part in error.path)
     node = _followed(root, _node(root, list(error.path))) or {}
@@ -133,7 +133,7 @@ def _without_types(errors: list[Any]) -> list[Any]:
     return [error for error in errors if error.kind.name != "type" or tuple(error.instance_path) not in listed]
 
 
-def _telling(errors: Iterator[Any], root: Schema) -> list[Any]:
+def _informative(errors: Iterator[Any], root: Schema) -> list[Any]:
     """The errors, without those that another error makes redundant.
 
     A type error is redundant beside one that lists the allowed values. If there are other errors, "name not allowed"
@@ -230,7 +230,7 @@ def _alternatives(error: Any, path: str, value: Any, tool: Tool[..., Any]) -> It
         yield Problem(path, wanted, short(value), f"{_named(path)} must be {wanted}; got {short(value)}")
         return
     depth = len(error.instance_path)
-    meant = _meant(branches, depth)
+    meant = _intended_branches(branches, depth)
     if len(meant) == 1:
         for inner in meant[0]:
             yield from explain(inner, tool)
@@ -242,7 +242,7 @@ def _alternatives(error: Any, path: str, value: Any, tool: Tool[..., Any]) -> It
     yield Problem(at, wanted, short(got), f"{_named(at)} must be {spoken(wanted)}; got {short(got)}")
 
 
-def _meant(branches: list[list[Any]], depth: int) -> list[list[Any]]:
+def _intended_branches(branches: list[list[Any]], depth: int) -> list[list[Any]]:
     """The alternatives for the value's own type; of these only the ones whose tag it has, if there are any."""
     alike = [b for b in branches if not any(_is_other(e, depth) for e in b)]
     return [b for b in alike if not any(_is_tag(e, depth) for e in b)] or alike

@@ -321,7 +321,7 @@ def _null(text: str) -> Any:
 def _structure(kind: type) -> Callable[[str], Any]:
     def read(text: str) -> Any:
         try:
-            value = json.loads(text, object_pairs_hook=_once, parse_constant=_refuse)
+            value = json.loads(text, object_pairs_hook=_unique_names, parse_constant=_refuse)
         except (ValueError, RecursionError):
             return _NOTHING
         return value if isinstance(value, kind) else _NOTHING
@@ -329,7 +329,7 @@ def _structure(kind: type) -> Callable[[str], Any]:
     return read
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
         raise ValueError("a name comes twice")

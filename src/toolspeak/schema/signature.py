@@ -145,7 +145,7 @@ def _parameters(fn: Any, tool: str) -> tuple[list[inspect.Parameter], str]:
             f"{tool!r} has no readable signature ({error}): give a schema, ts.tool(fn, parameters={{...}})",
             tool=tool,
         ) from None
-    fixed = _fixed(fn)
+    fixed = _set_by_partial(fn)
     parameters = [p for p in parameters if p.name not in fixed]
     if isinstance(fn, classmethod):
         return parameters[1:], ""
@@ -156,7 +156,7 @@ def _parameters(fn: Any, tool: str) -> tuple[list[inspect.Parameter], str]:
     return parameters, ""
 
 
-def _fixed(fn: Any) -> set[str]:
+def _set_by_partial(fn: Any) -> set[str]:
     """The parameters that a partial has set by name: they are not offered to the model."""
     names: set[str] = set()
     while isinstance(fn, functools.partial):

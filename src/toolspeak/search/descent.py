@@ -42,9 +42,9 @@ def levels(
     model's capabilities. At most `looks` lists are opened.
     """
     if request.choice == "none":
-        yield from _handed_on(replace(request, tools=tuple(beside)), Usage())
+        yield from _pass_on(replace(request, tools=tuple(beside)), Usage())
     elif "scored" in can:
-        yield from _weighed(request, root, beside, looks)
+        yield from _by_likelihood(request, root, beside, looks)
     else:
         yield from _descent(request, root, beside, looks)
 
@@ -160,7 +160,7 @@ class ReplyListener:
 
 
 def _descent(request: Request, root: Group, beside: Sequence[AnyTool], looks: int) -> Plan[None]:
-    homes = _homes(root)
+    homes = _group_of_each(root)
     path: list[Sequence[Group]] = [
         [root]
     ]  # the groups opened at each step: the members of the first, beside the other groups
@@ -179,12 +179,12 @@ def _descent(request: Request, root: Group, beside: Sequence[AnyTool], looks: in
         if ear.called or not ear.opened or ear.end.finish in ("length", "content_filter"):
             yield from tell(Finished(ear.finish, spent))
             return
-        yield from _on(path, shut, shown, ear, homes)
+        yield from _follow_reply(path, shut, shown, ear, homes)
     yield from tell(Noted(Note("groups-left", "no group fits: all tools are searched")))
-    yield from _handed_on(request, spent, by="search")
+    yield from _pass_on(request, spent, by="search")
 
 
-def _on(
+def _follow_reply(
     path: list[Sequence[Group]], shut: set[Group], shown: OfferedTools, ear: ReplyListener, homes: Mapping[str, Group]
 ) -> Plan[None]:
     """Follows the reply: into a group, into several at once, or back up."""
@@ -204,7 +204,7 @@ def _opened(group: Group) -> Note:
     return Note("group-opened", f"{group.name}: {sum(1 for _ in tools_in(group))} tools")
 
 
-def _homes(root: Group) -> dict[str, Group]:
+def _group_of_each(root: Group) -> dict[str, Group]:
     """The group of each tool."""
     homes: dict[str, Group] = {}
     left = [root]
@@ -218,7 +218,7 @@ def _homes(root: Group) -> dict[str, Group]:
     return homes
 
 
-def _handed_on(request: Request, spent: Usage, by: str = "") -> Plan[None]:
+def _pass_on(request: Request, spent: Usage, by: str = "") -> Plan[None]:
     """The reply to a request unchanged, with the usage of the earlier requests added."""
     ear = ReplyListener(OfferedTools((), {}, ""), ())
     yield Ask(request, live=True, read=ear.hear, recorded=False, by=by)
@@ -228,22 +228,22 @@ def _handed_on(request: Request, spent: Usage, by: str = "") -> Plan[None]:
 # ------------------------------------------------------------------ models that decide by likelihood
 
 
-def _weighed(request: Request, root: Group, beside: Sequence[AnyTool], looks: int) -> Plan[None]:
+def _by_likelihood(request: Request, root: Group, beside: Sequence[AnyTool], looks: int) -> Plan[None]:
     question, results = last_question(request.messages)
     if results and request.choice == "auto":  # the model only has to put the results into words
-        yield from _handed_on(replace(request, tools=tuple(beside) or tuple(tools_in(root))[:1]), Usage())
+        yield from _pass_on(replace(request, tools=tuple(beside) or tuple(tools_in(root))[:1]), Usage())
         return
-    best, opened = yield from _descended(root, beside, question, looks)
+    best, opened = yield from _best_first_search(root, beside, question, looks)
     notes = [Noted(_opened(group)) for group in opened]
     if best is None:
         yield from tell(*notes, Noted(Note("groups-left", "no group fits: all tools are searched")))
-        yield from _handed_on(request, Usage(), by="search")
+        yield from _pass_on(request, Usage(), by="search")
     else:
         yield from tell(*notes)
-        yield from _handed_on(replace(request, tools=(best,)), Usage())
+        yield from _pass_on(replace(request, tools=(best,)), Usage())
 
 
-def _descended(
+def _best_first_search(
     root: Group, beside: Sequence[AnyTool], question: str, looks: int
 ) -> Plan[tuple[AnyTool | None, list[Group]]]:
     """The best tool with a positive surplus, searched best branch first; and the opened groups."""

@@ -252,7 +252,7 @@ def _by_piece(tools: Sequence[AnyTool], pieces: Sequence[Sequence[str]], at: int
     places: dict[str, list[int]] = {}
     for place, said in enumerate(pieces):
         if len(said) > at:
-            places.setdefault(_alike(said[at]), []).append(place)
+            places.setdefault(_singular(said[at]), []).append(place)
     if len(places) == 1 and all(len(said) > at for said in pieces):
         return _by_piece(tools, pieces, at + 1, long)  # all names share this part
     grouped: dict[int, Group] = {}
@@ -277,7 +277,7 @@ def _pieces(name: str) -> list[str]:
     return [piece for piece in pieces if piece not in VERBS] or pieces
 
 
-def _alike(piece: str) -> str:
+def _singular(piece: str) -> str:
     """A key that a word shares with its plural."""
     return piece[:-1] if len(piece) > 3 and piece.endswith("s") and piece[-2] not in "su" else piece
 
@@ -307,10 +307,10 @@ def _shaped(members: Sequence[Member], split: Split, most: int) -> tuple[Member,
     """The members as a short list of groups with short lists."""
     long = most + most // 2
     if len(members) > long:
-        groups, tools = _apart(members)
+        groups, tools = _groups_and_tools(members)
         members = [*groups, *by_prefix(tools, long)]
     if len(members) > long:
-        groups, tools = _apart(members)
+        groups, tools = _groups_and_tools(members)
         # If there is room, the groups keep their places, and the single tools beside them are put into groups.
         members = (
             [*groups, *split(tools, most - len(groups))] if len(groups) <= most - 2 else list(split(members, most))
@@ -318,7 +318,7 @@ def _shaped(members: Sequence[Member], split: Split, most: int) -> tuple[Member,
     return tuple(_plain(member, split, most) for member in members)
 
 
-def _apart(members: Sequence[Member]) -> tuple[list[Group], list[AnyTool]]:
+def _groups_and_tools(members: Sequence[Member]) -> tuple[list[Group], list[AnyTool]]:
     groups = [member for member in members if isinstance(member, Group)]
     return groups, [member for member in members if not isinstance(member, Group)]
 

@@ -118,17 +118,17 @@ class HierarchyRouter(ToolRouter):
 
     def stream(self, request: Request) -> AsyncIterator[Event]:
         """The events of the reply; see the protocol."""
-        return super().stream(request) if self._at_once(request) else self._by_levels(request)
+        return super().stream(request) if self._no_selection_needed(request) else self._by_levels(request)
 
     async def narrowed(self, request: Request) -> Request:
         """The first request to the inner model, with the first list."""
-        if self._at_once(request):
+        if self._no_selection_needed(request):
             return await super().narrowed(request)
         return self._first(request, await self._tree(request))
 
     def narrowed_now(self, request: Request) -> Request:
         """As `narrowed`, for code that does not await."""
-        if self._at_once(request):
+        if self._no_selection_needed(request):
             return super().narrowed_now(request)
         return self._first(request, TREES.of(self._spec, request.tools or (), self._most))
 
@@ -136,7 +136,7 @@ class HierarchyRouter(ToolRouter):
         effect = levels(request, tree, beside=self._beside(request)).send(None)
         return effect.request if isinstance(effect, Ask) else request
 
-    def _at_once(self, request: Request) -> bool:
+    def _no_selection_needed(self, request: Request) -> bool:
         """Whether there is nothing to select: there are few tools, or one is required."""
         return self.fits(request) or request.choice not in ("auto", "required")
 

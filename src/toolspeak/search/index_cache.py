@@ -127,11 +127,11 @@ class Indexes:
                 self._kept.move_to_end(key)
                 return entry.made
             entry = self._kept[key] = _Entry(key, tools, finder)
-            self._let_go()
+            self._evict()
         threading.Thread(target=self._make, args=(entry,), name="toolspeak-index", daemon=True).start()
         return entry.made
 
-    def _let_go(self) -> None:
+    def _evict(self) -> None:
         held = sum(len(entry.tools) for entry in self._kept.values())
         size = sum(entry.size for entry in self._kept.values())
         while len(self._kept) > 1 and (len(self._kept) > self._sets or held > self._tools or size > self._size):
@@ -145,7 +145,7 @@ class Indexes:
             if finder is not entry.finder:
                 with self._lock:
                     entry.size += sys.getsizeof(finder)
-                    self._let_go()
+                    self._evict()
             # An index built here searches by words only; one from the caller may have to call an embedder.
             entry.made.set_result(IndexedTools(entry.tools, finder, quick=finder is not entry.finder))
         except BaseException as error:  # noqa: BLE001 - handed to those who wait
@@ -161,7 +161,7 @@ class Indexes:
         entry.digest, said = _content_key(entry.tools)
         with self._lock:
             entry.size = in_memory(len(entry.tools), said)
-            self._let_go()
+            self._evict()
             others = [one for one in self._kept.values() if one.digest == entry.digest and one.made.done()]
         for one in others:
             if not one.made.exception():

@@ -92,10 +92,10 @@ class Postings:
         self._weights = self._weights[kept]
         self.there = np.ones(self.count, np.bool_)
         self._merged = self.count
-        self._forget()
+        self._drop_unused_terms()
         return new
 
-    def _forget(self) -> None:
+    def _drop_unused_terms(self) -> None:
         """Removes terms that no tool has any more."""
         held = np.array(self.held_by, np.int64) > 0
         lengths = np.diff(self._starts)

@@ -89,7 +89,7 @@ def replayed(view: View, messages: Sequence[Message], most: int) -> tuple[list[M
         made.append(without_beginning(message, before))
     for place, at in view.later.items():
         name = view.indexed.tools[place].name
-        if name not in late and at is not None and (spot := _spot(made, places, at)) is not None:
+        if name not in late and at is not None and (spot := _definition_index(made, places, at)) is not None:
             late[name] = spot
     added = {tool.name for tool in view.added()}
     return made, {name: at for name, at in late.items() if name in added}
@@ -118,7 +118,7 @@ class SearchConversation:
         return replace(request, messages=self.messages, tools=tools, late=dict(self.late), hidden=hidden)
 
 
-def _spot(made: Sequence[Message], places: Sequence[int], at: int) -> int | None:
+def _definition_index(made: Sequence[Message], places: Sequence[int], at: int) -> int | None:
     """The index of a message that may contain definitions, at or after the one that introduced them."""
     start = places[at] if at < len(places) else len(made)
     return next((spot for spot in range(start, len(made)) if made[spot].get("role") in ("user", "tool")), None)

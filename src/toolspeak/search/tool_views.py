@@ -81,8 +81,8 @@ def view(
     room: Room,
 ) -> View:
     """The tools to show for a request. `rounds` are the searches in its conversation."""
-    made = _Making(indexed, request, pinned, room)
-    begun = _begun(request.messages)
+    made = _ViewBuilder(indexed, request, pinned, room)
+    begun = _first_answer(request.messages)
     for place in range(begun):
         made.refer(place)
     made.begin(begun)
@@ -98,12 +98,12 @@ def view(
 def weighed(indexed: IndexedTools, request: Request, pinned: tuple[str, ...], room: Room) -> View:
     """The tools for a model that scores one tool at a time: those that match the last question, whatever was shown
     before."""
-    made = _Making(indexed, replace(request, deferred={}), pinned, room)
+    made = _ViewBuilder(indexed, replace(request, deferred={}), pinned, room)
     made.choose(len(request.messages), request.choice)
     return View(indexed, made.head(), made.best)
 
 
-def _begun(messages: Sequence[Message]) -> int:
+def _first_answer(messages: Sequence[Message]) -> int:
     """The index of the first answer to the user. A greeting before all questions does not count."""
     spoken = False
     for place, message in enumerate(messages):
@@ -117,7 +117,7 @@ def _places(indexed: IndexedTools, names: Iterable[str]) -> list[int]:
     return [indexed.places[name] for name in names if name in indexed.places]
 
 
-class _Making:
+class _ViewBuilder:
     """Builds a view, message by message."""
 
     def __init__(self, indexed: IndexedTools, request: Request, pinned: tuple[str, ...], room: Room) -> None:
@@ -149,7 +149,7 @@ class _Making:
         self._take(self.indexed.matching(self.pinned), None)
         whole = self.room.whole
         left = None if whole is None else whole - self._size(self.taken)
-        left = self._take([*self._used, *self._standing(upto)], left)
+        left = self._take([*self._used, *self._permanent(upto)], left)
         found = dict(ranked(self._search, self.messages[:upto], MOST))
         self.best = dict(list(found.items())[: self.room.count])
         if self.room.all:
@@ -180,7 +180,7 @@ class _Making:
         self._take([*_places(self.indexed, used), *self.best], whole - self._size(self.taken))
         self.best = {place: score for place, score in self.best.items() if place in self.taken}
 
-    def _standing(self, upto: int) -> list[int]:
+    def _permanent(self, upto: int) -> list[int]:
         """The places of permanent tools: those in the instructions, the most frequent first, and the client's own."""
         words = named(self.messages[:upto])
         names = [(-words[name], place) for name, place in self.indexed.places.items() if name in words]
@@ -220,9 +220,9 @@ class _Making:
         elif message.get("role") == "user" and typed(message):
             fitting = ranked(self._search, self.messages[: place + 1], LATER)
             self.best = dict(fitting) or self.best
-            self._bring([found for found, _ in fitting], place)
+            self._add_matching([found for found, _ in fitting], place)
         elif text := error(message):
-            self._bring([found for found, _ in self._search(text, AFTER_ERROR)], place)
+            self._add_matching([found for found, _ in self._search(text, AFTER_ERROR)], place)
 
     def refer(self, place: int) -> None:
         """Adds the deferred tools that a message refers to."""
@@ -247,7 +247,7 @@ class _Making:
                 (self.later or self.taken).popitem()
             self.later[place] = None
 
-    def _bring(self, places: Sequence[int], at: int) -> None:
+    def _add_matching(self, places: Sequence[int], at: int) -> None:
         """Adds tools that match a question, as far as there is room. If additions have used up the room, everything is
         selected anew."""
         new = [place for place in places if place not in self.taken and place not in self.later]

@@ -64,7 +64,7 @@ class CachingEmbedder:
 
         keys = [_key(text) for text in texts]
         with self._lock:
-            self._look()
+            self._reload()
             known = {key: row for key in keys if (row := self._known(key)) is not None}
             missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
             if missing or not texts:
@@ -96,7 +96,7 @@ class CachingEmbedder:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with one_at_a_time(path.parent):
-                    self._look()
+                    self._reload()
                     _write(path, self._rows, {key: row for key, row in self._new.items() if key not in self._found})
             except OSError as error:
                 log.info("vectors cannot be cached in %s: %s", path, error)
@@ -109,7 +109,7 @@ class CachingEmbedder:
         at = self._found.get(key)
         return None if at is None else self._rows["row"][at]
 
-    def _look(self) -> None:
+    def _reload(self) -> None:
         """Reads the file if it has changed since the last time."""
         import numpy as np
 

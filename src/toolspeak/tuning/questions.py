@@ -61,12 +61,12 @@ def questions(tools: Sequence[Tool[..., Any]], count: int = 48) -> tuple[list[di
     without: list[str] = []
     for tool in chosen:
         try:
-            made += _of(tool, max(1, calling // len(chosen)))
+            made += _cases_for(tool, max(1, calling // len(chosen)))
         except NoValue as why:
             without.append(f"{tool.name}: {why}")
     if not made:
         raise UsageError(f"no question can be made for these tools: {'; '.join(without)}. Give your own with --cases")
-    words = [*filter(lambda text: _foreign(text, tools), _without(tools))][: count // SHARE]
+    words = [*filter(lambda text: _unrelated(text, tools), _texts_without_call(tools))][: count // SHARE]
     return [
         *made,
         *({"id": f"none-{i}", "group": NO_CALL, "question": text, "calls": []} for i, text in enumerate(words, 1)),
@@ -78,14 +78,14 @@ def as_lines(cases: Sequence[Mapping[str, Any]]) -> str:
     return "".join(json.dumps(case, ensure_ascii=False) + "\n" for case in cases)
 
 
-def _without(tools: Sequence[Tool[..., Any]]) -> list[str]:
+def _texts_without_call(tools: Sequence[Tool[..., Any]]) -> list[str]:
     """Texts that need no call: small talk and questions about facts, alternating."""
     if any(LOOKS_UP.search(f"{spoken(tool.name)} {tool.description}") for tool in tools):
         return list(TALK)
     return [text for pair in zip(TALK, FACTS, strict=True) for text in pair]
 
 
-def _foreign(text: str, tools: Sequence[Tool[..., Any]]) -> bool:
+def _unrelated(text: str, tools: Sequence[Tool[..., Any]]) -> bool:
     """Whether the text shares no word with any of the tools."""
     return not any(stems(text) & stems(f"{spoken(tool.name)} {tool.description}") for tool in tools)
 
@@ -93,7 +93,7 @@ def _foreign(text: str, tools: Sequence[Tool[..., Any]]) -> bool:
 # ------------------------------------------------------------------ of one tool
 
 
-def _of(tool: Tool[..., Any], count: int) -> list[dict[str, Any]]:
+def _cases_for(tool: Tool[..., Any], count: int) -> list[dict[str, Any]]:
     """Up to `count` questions that need a call of the tool. Raises NoValue."""
     made: dict[str, dict[str, Any]] = {}
     for i in range(count):
@@ -122,13 +122,13 @@ def _arguments(tool: Tool[..., Any], i: int) -> dict[str, Value]:
             given[name] = value(name, properties[name], i + at, root)
         elif name in extra:
             try:
-                given[name] = _unlike(name, properties[name], i + at, root)
+                given[name] = _non_default(name, properties[name], i + at, root)
             except NoValue:
                 continue  # optional, so the question can do without it
     return given
 
 
-def _unlike(name: str, schema: Schema, i: int, root: Schema) -> Value:
+def _non_default(name: str, schema: Schema, i: int, root: Schema) -> Value:
     """A value other than the default, if the schema allows one."""
     default = plain(schema, root).get("default")
     made = value(name, schema, i, root)
@@ -140,7 +140,7 @@ def _sentence(tool: Tool[..., Any], given: Mapping[str, Value], i: int) -> str:
     if i % 4 == 2:
         told = joined([f"{spoken(name)} {one.text}" for name, one in given.items()])
         return f"{spoken(tool.name).capitalize()}, please" + (f": {told}." if told else ".")
-    wish, left = _put_in(_wish(tool), given)
+    wish, left = _fill_in(_request_text(tool), given)
     rest = joined([f"{spoken(name)} {given[name].text}" for name in left])
     wish += f", with {rest}" if rest else ""
     first, _, more = wish.partition(" ")
@@ -150,7 +150,7 @@ def _sentence(tool: Tool[..., Any], given: Mapping[str, Value], i: int) -> str:
     return (f"{wish[:1].upper()}{wish[1:]}.", f"Could you {wish}?", "", f"I want you to {wish}.")[i % 4]
 
 
-def _wish(tool: Tool[..., Any]) -> str:
+def _request_text(tool: Tool[..., Any]) -> str:
     """The first sentence of the tool's description, as a request if it begins with a known verb."""
     first = re.split(r"(?<=[^.\s]{2})\.(?:\s|$)|\n", tool.description.strip(), maxsplit=1)[0].strip(" .")
     if not first or len(first) > LONGEST:
@@ -162,7 +162,7 @@ def _wish(tool: Tool[..., Any]) -> str:
     return first
 
 
-def _put_in(wish: str, given: Mapping[str, Value]) -> tuple[str, list[str]]:
+def _fill_in(wish: str, given: Mapping[str, Value]) -> tuple[str, list[str]]:
     """The request with values in place of the phrases that mention them (`in a city` becomes `in Oslo`), and the names
     of the arguments that it does not mention."""
     left: list[str] = []

@@ -166,7 +166,7 @@ class Trial:
         left = [Measured(one.strategy, one.usual) for one in given]
         out: list[Measured] = []
         for number, cases in enumerate(plan.rounds, 1):
-            asked_now = [await self._put(one, f"round-{number}", cases) for one in left]
+            asked_now = [await self._ask_cases(one, f"round-{number}", cases) for one in left]
             able = _ranked([one for one in asked_now if not one.failed])
             if not able:
                 raise ModelError(f"{self.name}: no strategy works: {asked_now[0].failed}")
@@ -176,12 +176,12 @@ class Trial:
         last = _finalists(left, out)
         rest = [one for one in (*left, *out) if one not in last]
         self.total = self.done + len(last) * len(plan.back)
-        order = sorted([await self._put(one, VALIDATION, plan.back) for one in last], key=_validated)
+        order = sorted([await self._ask_cases(one, VALIDATION, plan.back) for one in last], key=_holdout_rank)
         if not any(one.holdout for one in order):
             raise ModelError(f"{self.name}: no strategy works: {order[0].failed}")
         return [*order, *rest]
 
-    async def _put(self, one: Measured, part: str, cases: Sequence[Case]) -> Measured:
+    async def _ask_cases(self, one: Measured, part: str, cases: Sequence[Case]) -> Measured:
         """The strategy with its records on these cases added. If the model cannot be asked this way, `failed` says
         why."""
         contender = Contender(self._build(one.strategy), title=one.strategy.label)
@@ -210,7 +210,7 @@ def _finalists(left: Sequence[Measured], out: Sequence[Measured]) -> list[Measur
     return [*left[:LAST], *([usual] if usual else [one for one in left[LAST:] if one.usual])]
 
 
-def _validated(one: Measured) -> tuple[bool, bool, float, float]:
+def _holdout_rank(one: Measured) -> tuple[bool, bool, float, float]:
     """Sort key, best first: by held-out accuracy. Strategies that failed or never called come last."""
     return bool(one.failed), not one.calls, -one.accuracy.value if one.holdout else 0, -one.share
 

@@ -83,7 +83,7 @@ def value(name: str, schema: Schema, i: int, root: Schema, depth: int = 0) -> Va
 CHOICES = ("anyOf", "oneOf", "allOf")
 
 
-def _meant(schema: Schema, root: Schema) -> Any:
+def _referred(schema: Schema, root: Schema) -> Any:
     """The schema that a reference points to, or the first alternative that is not null; otherwise the schema itself."""
     if isinstance(ref := schema.get("$ref"), str):
         found: Any = root
@@ -99,7 +99,7 @@ def _meant(schema: Schema, root: Schema) -> Any:
 def plain(schema: Schema, root: Schema) -> Schema:
     """The schema with references resolved; of several alternatives the first that is not null."""
     for _ in range(8):
-        found = _meant(schema, root)
+        found = _referred(schema, root)
         if found is schema:
             break
         rest = {key: schema[key] for key in schema if key not in ("$ref", *CHOICES)}

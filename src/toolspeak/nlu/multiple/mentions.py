@@ -62,7 +62,7 @@ class Mention:
 
 def mentions(text: str, schemas: Mapping[str, Schema], first: Mapping[str, Any]) -> list[Mention]:
     """The spans with the values of the `first` call, and with further values of its arguments."""
-    own = _own(text, schemas, first)
+    own = _first_mentions(text, schemas, first)
     taken = [one.span for one in own]
     found = list(own)
     found += _dates(text, schemas, own, taken)
@@ -73,10 +73,10 @@ def mentions(text: str, schemas: Mapping[str, Schema], first: Mapping[str, Any])
     found += _lists(text, schemas, own)
     taken = [one.span for one in found]
     found += _numbers(text, schemas, own, taken)
-    return _onwards(text, sorted(found, key=lambda one: one.span), own)
+    return _separated(text, sorted(found, key=lambda one: one.span), own)
 
 
-def _onwards(text: str, found: Sequence[Mention], own: Sequence[Mention]) -> list[Mention]:
+def _separated(text: str, found: Sequence[Mention], own: Sequence[Mention]) -> list[Mention]:
     """The mentions without those that no word separates from the one before."""
     kept: list[Mention] = []
     last: dict[str, Mention] = {}
@@ -91,7 +91,7 @@ def _onwards(text: str, found: Sequence[Mention], own: Sequence[Mention]) -> lis
     return kept
 
 
-def _own(text: str, schemas: Mapping[str, Schema], first: Mapping[str, Any]) -> list[Mention]:
+def _first_mentions(text: str, schemas: Mapping[str, Schema], first: Mapping[str, Any]) -> list[Mention]:
     """The spans of the first call's own values. No span belongs to two arguments."""
     told = word_weights(schemas)
     taken: list[Span] = []
@@ -204,7 +204,7 @@ def _texts(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention], tak
             size = len(WORD.findall(places[0].value))
             for span in candidates(text, of, [one.span for one in places], told[name]):
                 if free_of(span, barred):
-                    worth = _worth(text, of, places, span, told[name])
+                    worth = _similarity(text, of, places, span, told[name])
                     if worth >= (ALIKE_WORDS if of == "words" else ALIKE):
                         one = Mention(name, span, text[slice(*span)])
                         scored.append((worth, -abs(len(WORD.findall(one.value)) - size), one))
@@ -220,7 +220,7 @@ def _texts(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention], tak
     return [one for one in found if not _one_place(text, accepted[one.name])]
 
 
-def _worth(text: str, of: str, places: Sequence[Mention], span: Span, told: Collection[str]) -> float:
+def _similarity(text: str, of: str, places: Sequence[Mention], span: Span, told: Collection[str]) -> float:
     """The similarity of a span to an argument's mentions. Plain words occur in many surroundings, so they are compared
     with the first call's mention only."""
     if of != "words":
@@ -297,7 +297,7 @@ def _numbers(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention], t
             and not _another_unit(text, one, name, firsts)
         ]
         _, worth, name = max(scored, default=(0.0, 0.0, ""))
-        least = ALIKE_FURTHER if name and _further(text, one, name, accepted[name][-1], firsts) else ALIKE_NUMBERS
+        least = ALIKE_FURTHER if name and _moves_on(text, one, name, accepted[name][-1], firsts) else ALIKE_NUMBERS
         if worth >= least:
             found.append(Mention(name, one.span, reading(one, schemas[name])))
             accepted[name].append(one)
@@ -324,7 +324,7 @@ def _rounds(
     return found
 
 
-def _further(text: str, one: Number, name: str, last: Number, firsts: Mapping[str, Number]) -> bool:
+def _moves_on(text: str, one: Number, name: str, last: Number, firsts: Mapping[str, Number]) -> bool:
     """Whether the request certainly moves on to something else before a number whose unit no other argument has."""
     others = [unit_of(text, number) for other, number in firsts.items() if other != name]
     return FURTHER.search(text, last.span[1], one.span[0]) is not None and unit_of(text, one) not in others

@@ -73,7 +73,7 @@ def rows(
     parts = clauses(text, [one for one in found if one.name in varied])
     if not parts or len(parts) > MOST:
         return [dict(first)], 0
-    _bound(text, parts)
+    _set_spans(text, parts)
     if len(parts) > 1:
         more = completed(text, found, parts, schemas, set(first) - varied)
         more += completed(text, found, parts, schemas, varied)
@@ -81,7 +81,7 @@ def rows(
             found = sorted([*found, *more], key=lambda one: one.span)
             varied = _varied(found)
             parts = clauses(text, [one for one in found if one.name in varied])
-            _bound(text, parts)
+            _set_spans(text, parts)
     calls: list[dict[str, Any]] = []
     before: dict[str, list[Any]] = {}
     for i, part in enumerate(parts):
@@ -96,10 +96,10 @@ def rows(
             ):
                 told[name] = before.get(name) or _values(once[0].groups[name])
         shared = {name: value for name, value in first.items() if name not in varied}
-        shared = _local(text, shared, found, schemas, required, parts, i, again)
+        shared = _clause_values(text, shared, found, schemas, required, parts, i, again)
         if math.prod(map(len, told.values())) > MOST * MOST:
             return [dict(first)], 0
-        calls += [_ordered(first, {**shared, **values}) for values in _combined(text, told)]
+        calls += [_ordered(first, {**shared, **values}) for values in _combinations(text, told)]
         before = {**told, **before}
     distinct = [one for i, one in enumerate(calls) if one not in calls[:i]]
     return distinct, parts[1].span[0] if len(parts) > 1 else 0
@@ -164,19 +164,22 @@ def completed(
         lacking = [part for part in parts if not any(part.holds(one.span) for one in mine)]
         if not lacking or len(lacking) == len(parts):
             continue
-        new = [_weak(text, name, mine, part, schemas[name], [*taken, *(one.span for one in more)]) for part in lacking]
+        new = [
+            _similar_spans(text, name, mine, part, schemas[name], [*taken, *(one.span for one in more)])
+            for part in lacking
+        ]
         if all(new):
             more += [one for group in new for one in group]
     return more
 
 
-def _weak(
+def _similar_spans(
     text: str, name: str, mine: Sequence[Mention], part: Clause, schema: Schema, taken: Sequence[Span]
 ) -> list[Mention]:
     """The span of a clause that resembles an argument's values elsewhere most, and the spans side by side with it."""
     scored: list[tuple[float, Mention]] = []
     if is_number(schema):
-        scored = _weak_numbers(text, name, mine, part, schema, taken)
+        scored = _similar_numbers(text, name, mine, part, schema, taken)
     elif is_text(schema) and isinstance(mine[0].value, str):
         places = [one.span for one in mine]
         for span in candidates(text, kind(text, places[0]), places):
@@ -193,7 +196,7 @@ def _weak(
     return sorted(group, key=lambda one: one.span)
 
 
-def _weak_numbers(
+def _similar_numbers(
     text: str, name: str, mine: Sequence[Mention], part: Clause, schema: Schema, taken: Sequence[Span]
 ) -> list[tuple[float, Mention]]:
     """The numbers of a clause that may belong to an argument, with their scores. If they are the only ones they need
@@ -208,7 +211,9 @@ def _weak_numbers(
     scored: list[tuple[float, Mention]] = []
     for number in free:
         if (value := reading(number, schema)) is not None:
-            worth = max(_apart(text, number, one) for one in own) + nearness.nearness(text, number.span, told)
+            worth = max(_number_similarity(text, number, one) for one in own) + nearness.nearness(
+                text, number.span, told
+            )
             if worth >= least:
                 scored.append((worth, Mention(name, number.span, value)))
     return scored
@@ -219,13 +224,13 @@ def _one_group(text: str, free: Sequence[Number]) -> bool:
     return all(together(text, one.span, other.span) for one, other in pairwise(free))
 
 
-def _apart(text: str, one: Number, other: Number) -> float:
+def _number_similarity(text: str, one: Number, other: Number) -> float:
     """The similarity of two numbers; negative if their units differ."""
     alike = alike_numbers(text, one, other)
     return -9.0 if alike == 0.0 and two_units(text, one, other) else alike
 
 
-def _bound(text: str, parts: Sequence[Clause]) -> None:
+def _set_spans(text: str, parts: Sequence[Clause]) -> None:
     """Sets the span of each clause: from the last separating word before it."""
     starts = [0]
     for one, other in pairwise(parts):
@@ -269,7 +274,7 @@ def _sentence(text: str, span: Span) -> Span:
     return start, after.start() if after else len(text)
 
 
-def _local(
+def _clause_values(
     text: str,
     shared: Mapping[str, Any],
     found: Sequence[Mention],
@@ -316,7 +321,7 @@ def _switch_state(text: str, name: str, schema: Schema) -> bool | None:
     return None if denied is None else not denied
 
 
-def _combined(text: str, told: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+def _combinations(text: str, told: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     """The calls of a clause: equally many values are paired in order if the request says so, otherwise combined in
     every way."""
     lengths: dict[int, list[str]] = {}

@@ -107,7 +107,7 @@ def _joined(text: str, one: Span, other: Span, told: Collection[str]) -> bool:
     early, late = sorted((one, other))
     if text[slice(*one)].casefold() == text[slice(*other)].casefold():
         return False
-    if _sharing(text, early, late):
+    if _share_next_word(text, early, late):
         return True
     if not JOINED.fullmatch(text, early[1], late[0]):
         return False
@@ -117,10 +117,10 @@ def _joined(text: str, one: Span, other: Span, told: Collection[str]) -> bool:
     plain = kind(text, late) == "words"
     if lead and before != [stems.stem(lead[-1])] and (plain or lead[-1] in ("from", "to", "between")):
         return False
-    return not plain or _plainly(text, early, late, told)
+    return not plain or _plain_list(text, early, late, told)
 
 
-def _plainly(text: str, early: Span, late: Span, told: Collection[str]) -> bool:
+def _plain_list(text: str, early: Span, late: Span, told: Collection[str]) -> bool:
     """Whether two spans of plain words side by side are a list, and not the end of one clause and the start of
     another: they have equally many words, followed only by punctuation, a preposition or a word of the argument."""
     sizes = {len(WORD.findall(text[slice(*span)])) for span in (early, late)}
@@ -143,10 +143,10 @@ def _shape(piece: str) -> str:
 def side_by_side(text: str, one: Span, other: Span) -> bool:
     """Whether only a conjunction or a comma separates two spans."""
     early, late = sorted((one, other))
-    return JOINED.fullmatch(text, early[1], late[0]) is not None or _sharing(text, early, late)
+    return JOINED.fullmatch(text, early[1], late[0]) is not None or _share_next_word(text, early, late)
 
 
-def _sharing(text: str, early: Span, late: Span) -> bool:
+def _share_next_word(text: str, early: Span, late: Span) -> bool:
     """Whether two spans side by side precede a word that they share: a neuron cell and a muscle cell."""
     head, other = HEAD.match(text, early[1]), HEAD.match(text, late[1])
     if not head or not other or head[1] != other[1]:
@@ -181,7 +181,7 @@ def alike_numbers(text: str, one: Number, other: Number) -> float:
     if two_units(text, one, other):
         return 0.0
     units = unit_of(text, one), unit_of(text, other)
-    ahead = _ahead(text, one.span[0]), _ahead(text, other.span[0])
+    ahead = _content_words_before(text, one.span[0]), _content_words_before(text, other.span[0])
     lefts = left_words(text, one.span[0]), left_words(text, other.span[0])
     rights = right_words(text, one.span[1]), right_words(text, other.span[1])
     worth = 1.2 * (units[0] == units[1] != "") + _shared(*ahead, 0.8)
@@ -221,7 +221,7 @@ def unit_of(text: str, one: Number) -> str:
     return stems.stem(found[1]) if found and found[1].casefold() not in stems.STOP else ""
 
 
-def _ahead(text: str, start: int) -> list[str]:
+def _content_words_before(text: str, start: int) -> list[str]:
     """The last two content words before a position, the closer first."""
     before = WORD.findall(text[max(0, start - AROUND) : start])
     return [stems.stem(word) for word in reversed(before) if word.casefold() not in stems.STOP and not word.isdigit()][

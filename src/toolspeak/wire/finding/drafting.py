@@ -74,7 +74,7 @@ def _dialect(body: Body, before: str) -> Dialect:
         opened, first, between, last, closed = _sections(body.front, body.middle, body.behind)
         if first.startswith(NAME) and opened.endswith("[") and closed.startswith("]"):
             items, opened, closed, between = ("[", between or ", ", "]"), opened[:-1], closed[1:], ""
-    closed, ends = _excess(opened, closed)
+    closed, ends = _without_end_marks(opened, closed)
     guard = not (opened.strip() or first.replace(NAME, "").strip())
     return Dialect(
         "drafted",
@@ -127,7 +127,7 @@ def _shared(front: str, middle: str, behind: str) -> tuple[str, str]:
     return (first, last) if odd[0] <= odd[1] else (other, rest)
 
 
-def _excess(opened: str, closed: str) -> tuple[str, tuple[str, ...]]:
+def _without_end_marks(opened: str, closed: str) -> tuple[str, tuple[str, ...]]:
     """The closer without marks that no opener matches, and these marks: they end the turn."""
     marks = list(MARK.finditer(closed))
     n = len(MARK.findall(opened))

@@ -30,11 +30,11 @@ class _Search:
         self.patterns: list[Pattern] = [tuple(word) for word, _ in text.goto]
         self.patterns += [*text.barred, *text.not_first]
         anchored = len(self.patterns) - len(text.not_first)
-        self.everywhere = self._closed((n, 0, "") for n in range(anchored))
-        self.start = self._closed((n, 0, "") for n in range(len(self.patterns)))
+        self.everywhere = self._closure((n, 0, "") for n in range(anchored))
+        self.start = self._closure((n, 0, "") for n in range(len(self.patterns)))
         self.letters = sorted({c for p in self.patterns for place in p for c in "".join(place) or SPACES})
 
-    def _closed(self, places: Iterable[Place]) -> Places:
+    def _closure(self, places: Iterable[Place]) -> Places:
         """The places, extended by those after optional whitespace and by those at the start of words."""
         found: set[Place] = set()
         todo = list(places)
@@ -62,7 +62,7 @@ class _Search:
         done = sorted(n for n, i, _ in nexts if i == len(self.patterns[n]))
         if done:
             return self.goto[done[0]] if done[0] < len(self.goto) else None
-        return self._closed(nexts) | self.everywhere
+        return self._closure(nexts) | self.everywhere
 
 
 def automaton(text: Text) -> list[State]:

@@ -45,15 +45,15 @@ class _Lark(Notation):
         occurrence."""
         barred = [f"(?s:.*)({'|'.join(map(_regex, text.barred))})(?s:.*)"] if text.barred else []
         start = [f"({'|'.join(map(_regex, text.not_first))})(?s:.*)"] if text.not_first else []
-        options = [self._but(ANY, barred + start)] if text.end else []
+        options = [self._excluding(ANY, barred + start)] if text.end else []
         for word, then in text.goto:
-            lead = f"{self._but(ANY, barred)} {self.literal(word)}" if barred else f"/(?s:.*){_regex(word)}/"
-            lazy = self.rule("until", self.rule("UNTIL", self._but(lead, start)), "[lazy]")
+            lead = f"{self._excluding(ANY, barred)} {self.literal(word)}" if barred else f"/(?s:.*){_regex(word)}/"
+            lazy = self.rule("until", self.rule("UNTIL", self._excluding(lead, start)), "[lazy]")
             rest = self.node(then)
             options.append(lazy if rest == '""' else f"{lazy} {rest}")
         return options[0] if len(options) == 1 else f"({' | '.join(options)})"
 
-    def _but(self, word: str, never: list[str]) -> str:
+    def _excluding(self, word: str, never: list[str]) -> str:
         """A word that matches none of these patterns."""
         if not never:
             return word

@@ -50,7 +50,7 @@ def regex_node(pattern: str, spell: Spell, rules: Rules) -> Node | None:
         node = regex(pattern)
     except (ValueError, RecursionError):
         return None
-    return None if _endless(node, {}) else _Building({}, spell, rules, ("regex", pattern)).node(node)
+    return None if _repeats_empty(node, {}) else _Building({}, spell, rules, ("regex", pattern)).node(node)
 
 
 @lru_cache(64)
@@ -67,9 +67,9 @@ def _check(made: Mapping[str, Node]) -> None:
     """Raises ValueError for rules on which an engine would fail."""
     if missing := {"start", *(ref for node in made.values() for ref in _refs(node))} - made.keys():
         raise ValueError(f"no rule {missing}")
-    if _begins_with_itself(made):
+    if _left_recursive(made):
         raise ValueError("a rule begins with itself")
-    if any(_endless(node, made) for node in made.values()):
+    if any(_repeats_empty(node, made) for node in made.values()):
         raise ValueError("nothing is repeated without end")
 
 
@@ -200,33 +200,33 @@ def _refs(node: Node) -> set[str]:
     return {name for part in _parts(node) for name in _refs(part)}
 
 
-def _empty(node: Node, made: Mapping[str, Node], inside: tuple[str, ...] = ()) -> bool:
+def _may_be_empty(node: Node, made: Mapping[str, Node], inside: tuple[str, ...] = ()) -> bool:
     """Whether a node may match the empty text."""
     match node:
         case Lit(text):
             return not text
         case Seq(parts):
-            return all(_empty(part, made, inside) for part in parts)
+            return all(_may_be_empty(part, made, inside) for part in parts)
         case Alt(options):
-            return any(_empty(option, made, inside) for option in options)
+            return any(_may_be_empty(option, made, inside) for option in options)
         case Repeat(part, least):
-            return least == 0 or _empty(part, made, inside)
+            return least == 0 or _may_be_empty(part, made, inside)
         case Ref(name):
-            return name not in inside and _empty(made[name], made, (*inside, name))
+            return name not in inside and _may_be_empty(made[name], made, (*inside, name))
         case _:
             return False
 
 
-def _endless(node: Node, made: Mapping[str, Node]) -> bool:
+def _repeats_empty(node: Node, made: Mapping[str, Node]) -> bool:
     """Whether a node repeats something that may be empty without a limit."""
     match node:
-        case Repeat(part, _, None) if _empty(part, made):
+        case Repeat(part, _, None) if _may_be_empty(part, made):
             return True
         case _:
-            return any(_endless(part, made) for part in _parts(node))
+            return any(_repeats_empty(part, made) for part in _parts(node))
 
 
-def _begins_with_itself(made: Mapping[str, Node]) -> bool:
+def _left_recursive(made: Mapping[str, Node]) -> bool:
     """Whether a rule is left-recursive, directly or through others."""
     first = {name: _first(node, made) for name, node in made.items()}
     for name in made:
@@ -248,7 +248,7 @@ def _first(node: Node, made: Mapping[str, Node]) -> set[str]:
     found: set[str] = set()
     for part in _parts(node):
         found |= _first(part, made)
-        if isinstance(node, Seq) and not _empty(part, made):
+        if isinstance(node, Seq) and not _may_be_empty(part, made):
             break
     return found
 

@@ -99,7 +99,7 @@ def _value(s: State, o: _Object, key: str, slot: Slot | Kind | None) -> Scan[Non
     elif slot is ARGS and not o.filled and not o.pieces:
         yield from _arguments(s, o, key)
     elif o.collapsed and not o.filled:
-        yield from _piece(s, o, key)
+        yield from _inline_argument(s, o, key)
     elif slot is NAME:
         yield from _name(s, o, key)
     elif slot in (TEXT, THOUGHT):
@@ -114,13 +114,13 @@ def _value(s: State, o: _Object, key: str, slot: Slot | Kind | None) -> Scan[Non
 
 def _name(s: State, o: _Object, key: str) -> Scan[None]:
     if (yield from at(s, *json_args.NULL)):
-        return _nobody(s, o)
+        return _not_a_call(s, o)
     name = s.called((yield from short_string(s)))
     if o.call.name is None:
         if not name or (o.call.strict and s.tools is None):
             raise Malformed(f"{name!r} is no tool")
         if o.call.guard and not s.offered(name):
-            _foreign(s, o, key, name)
+            _unoffered(s, o, key, name)
         o.call.name = name
     elif name != o.call.name:
         s.note("other-name", name)
@@ -154,11 +154,11 @@ def _calls(s: State, o: _Object, key: str) -> Scan[None]:
         yield from _name(s, o, key)
     elif c == "{" and o.call.name is None:
         yield from expect(s, "{")
-        yield from _members(s, _Object(o.hole, o.call, o.beyond, pending=_handed(o), inner=True))
+        yield from _members(s, _Object(o.hole, o.call, o.beyond, pending=_take_pending(o), inner=True))
     elif c == "[" and o.call.name is None:
         yield from _list(s, o)
     elif (yield from at(s, *json_args.NULL)):
-        _nobody(s, o)
+        _not_a_call(s, o)
     else:
         yield from _other(s, o, key)
 
@@ -177,7 +177,7 @@ def _list(s: State, o: _Object) -> Scan[None]:
         try:
             yield from expect(s, "{")
             call = Call(o.call.guard, o.call.strict)
-            yield from _members(s, _Object(o.hole, call, o.beyond, pending=_handed(o)))
+            yield from _members(s, _Object(o.hole, call, o.beyond, pending=_take_pending(o)))
         except Malformed:
             if not o.call.filled or s.gone_out:
                 raise
@@ -187,24 +187,24 @@ def _list(s: State, o: _Object) -> Scan[None]:
             return
         o.call.filled = True
     if not o.call.filled:
-        _nobody(s, o)
+        _not_a_call(s, o)
 
 
-def _handed(o: _Object) -> list[Pending]:
+def _take_pending(o: _Object) -> list[Pending]:
     """What was held back, for the object that has the call."""
     pending, o.pending = o.pending, []
     return pending
 
 
-def _nobody(s: State, o: _Object) -> None:
+def _not_a_call(s: State, o: _Object) -> None:
     """There is no call: the object has a text, if it may."""
     if o.filled and not o.call.filled:
         _ignored(s, "arguments", "".join(o.arguments))
     o.answer = o.answer or (o.call.name is None and any(slot is TEXT for _, slot in (*o.hole.keys, *o.hole.also)))
-    _say(s, o)
+    _emit_text(s, o)
 
 
-def _foreign(s: State, o: _Object, key: str, name: str) -> None:
+def _unoffered(s: State, o: _Object, key: str, name: str) -> None:
     """Handles a name that is not offered. It counts only at the beginning of a reply, and with exactly the dialect's
     keys: then the model meant a call and can be told. Anywhere else the text may just be about calls."""
     formal = dict(o.hole.keys).get(key) is NAME and IDENTIFIER(name)
@@ -267,7 +267,7 @@ def _text(s: State, o: _Object, delta: type[TextDelta] | type[ThoughtDelta]) -> 
         o.pending.append((delta, "".join(parts)))
 
 
-def _say(s: State, o: _Object) -> None:
+def _emit_text(s: State, o: _Object) -> None:
     """The object has a text: emits the part that was held back."""
     if o.answer and o.pending:
         s.commit()
@@ -305,7 +305,7 @@ def _kind(s: State, o: _Object, key: str, kind: Kind) -> Scan[None]:
         return None
     if kind.text and word == kind.text:
         o.answer = True
-        return _say(s, o)
+        return _emit_text(s, o)
     if s.is_tool(word) and o.call.name is None:
         o.call.name, o.collapsed = word, True
         return s.note("collapsed-call", word)
@@ -314,7 +314,7 @@ def _kind(s: State, o: _Object, key: str, kind: Kind) -> Scan[None]:
     return _ignored(s, key, word)
 
 
-def _piece(s: State, o: _Object, key: str) -> Scan[None]:
+def _inline_argument(s: State, o: _Object, key: str) -> Scan[None]:
     """An argument written among the keys of the call itself."""
     _start(s, o)
     s.args(f"{', ' if o.pieces else '{'}{quoted(key)}: ")
@@ -355,7 +355,7 @@ def _finish(s: State, o: _Object) -> None:
         return s.commit()
     if call.name is None and o.texts and not o.filled and CALL in dict(o.hole.also).values():
         o.answer = True  # the object may have calls or a text, and this one has a text
-        _say(s, o)
+        _emit_text(s, o)
     if o.answer and not call.started:
         if not o.texts:
             raise Malformed("neither a call nor a text")
@@ -364,7 +364,7 @@ def _finish(s: State, o: _Object) -> None:
     if call.name is None or (doubtful and not call.started):
         raise Malformed("not a call")
     _start(s, o)
-    _tell_quiet(s, o)
+    _note_quiet(s, o)
     if not call.filled:
         s.args("}" if o.pieces else "{}")
         call.filled = True
@@ -375,7 +375,7 @@ def _finish(s: State, o: _Object) -> None:
     return None
 
 
-def _tell_quiet(s: State, o: _Object) -> None:
+def _note_quiet(s: State, o: _Object) -> None:
     """Notes the unknown keys with their positions."""
     for key, value, place in o.quiet:
         if key in _properties(s, o):

@@ -213,7 +213,7 @@ class _Encoded(Machine):
                 s.pos = end
                 if "\\" in piece:
                     plain = piece.replace('\\"', '"')
-                    piece = SIMPLE(_meant, piece) if "\\" in plain else plain
+                    piece = SIMPLE(_unescape, piece) if "\\" in plain else plain
                 self.give(piece)
             if end == len(text):
                 if s.closed:
@@ -276,7 +276,7 @@ class _Encoded(Machine):
         self.note(rule, detail, self.place)
 
 
-def _meant(escape: re.Match[str]) -> str:
+def _unescape(escape: re.Match[str]) -> str:
     return ESCAPES[escape[1]]
 
 

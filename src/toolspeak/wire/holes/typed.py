@@ -54,7 +54,7 @@ def value(s: State, words: tuple[str, ...], closes: Closes, allowed: Kinds) -> S
 def text_until(s: Source, words: tuple[str, ...], closes: Closes, emit: Emit, delta: Delta | None = None) -> Scan[None]:
     """Passes on text up to the one of `words` that closes it; the first of them is the usual one."""
     wanted = marks(words, SPECIAL)
-    hit = _leap(s, words, emit) or (yield from until(s, wanted, emit, delta))
+    hit = _fast_search(s, words, emit) or (yield from until(s, wanted, emit, delta))
     while hit is not None:
         kept = yield from closes(hit)
         if kept is None:
@@ -64,7 +64,7 @@ def text_until(s: Source, words: tuple[str, ...], closes: Closes, emit: Emit, de
     raise Malformed("unclosed value")
 
 
-def _leap(s: Source, words: tuple[str, ...], emit: Emit) -> str:
+def _fast_search(s: Source, words: tuple[str, ...], emit: Emit) -> str:
     """The first mark, if it has arrived: found by the fastest search and consumed. "" if a slower search is needed.
 
     The first of `words` limits the search for the others, so that a value's search does not extend into later values.

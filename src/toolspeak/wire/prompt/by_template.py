@@ -78,7 +78,7 @@ def by_template(
         variables["enable_thinking"] = want.thinking
     job = Job(template, tools, variables, now, open_ended)
     prompt = job.render([row for _, row in rows])
-    notes += _missing(job, prompt, rows)
+    notes += _lost_texts(job, prompt, rows)
     notes += [Note("variable-not-given", name) for name in _missing_variables(template, variables, now)]
     return (_cut(prompt, rows[-1][1], notes) if open_ended else prompt), native
 
@@ -135,7 +135,7 @@ class Placeholder:
     word: str
 
 
-def _missing(job: Job, prompt: str, rows: Sequence[Placed]) -> list[Note]:
+def _lost_texts(job: Job, prompt: str, rows: Sequence[Placed]) -> list[Note]:
     """Notes on parts of the messages that are not in the prompt.
 
     They are rendered once more with a unique word in place of each text and of each call's arguments. If the template

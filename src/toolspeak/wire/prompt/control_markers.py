@@ -160,13 +160,13 @@ def cleaner(
         return match[0] + INVISIBLE
 
     def clean(text: str) -> str:
-        text = _ended(whole(text), begins, notes) if text else ""
+        text = _defuse_end(whole(text), begins, notes) if text else ""
         return replaced(labels, labelled, text, ahead) if speaking or f"{INVISIBLE}:" in text else text
 
     def whole(text: str) -> str:
         if not removed:
             return replaced(pattern, broken, text, ahead)
-        for left in _left(text, removed):
+        for left in _after_removal(text, removed):
             if made := next((match for match in pattern.finditer(left) if match.lastindex), None):
                 _note(notes, made[0] + str(made[1] or made[2] or made[3] or made[4]))
                 return BRACKET.sub(lambda match: match[0] + INVISIBLE, text)
@@ -189,7 +189,7 @@ def _note(notes: list[Note], marker: str) -> None:
         notes.append(Note("control-marker", marker))
 
 
-def _ended(text: str, begins: frozenset[str], notes: list[Note]) -> str:
+def _defuse_end(text: str, begins: frozenset[str], notes: list[Note]) -> str:
     """The text with a possible beginning of a marker at its end defused."""
     at = max(0, len(text) - TAIL)
     window = text[at:]
@@ -211,7 +211,7 @@ def _removed(template: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(a or b for a, b in REMOVAL.findall(template)))
 
 
-def _left(text: str, removed: Sequence[str]) -> Iterator[str]:
+def _after_removal(text: str, removed: Sequence[str]) -> Iterator[str]:
     """What would be left of a text without one of these words, or without all of them."""
     there = [word for word in removed if word in text]
     for word in there:

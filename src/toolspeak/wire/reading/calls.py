@@ -149,13 +149,13 @@ def _spelling(s: State, p: Program) -> Scan[Form]:
 def calls(s: State, p: Program, entry: Entry, kind: Call, listed: bool) -> Scan[None]:
     """Reads the calls of a section, all of one `kind`."""
     yield from shaped(s, p, entry, kind, s.eaten())
-    while place := (yield from _again(s, p)):
+    while place := (yield from _another_ahead(s, p)):
         yield from another(s, p, kind, place)
     if listed or entry.section or p.d.between.strip():
         yield from more(s, p, replace(entry, eaten=0), kind, listed)
 
 
-def _again(s: State, p: Program) -> Scan[int]:
+def _another_ahead(s: State, p: Program) -> Scan[int]:
     """The distance to the end of the word that begins another call between the same marks; 0 if there is none."""
     if not p.again or s.spent:
         return 0
@@ -238,11 +238,11 @@ def one_call(s: State, p: Program, form: Form, call: Call, eaten: int) -> Scan[N
     """Reads the parts of one call. So many words of its first part are consumed already."""
     for i, part in enumerate(form):
         rest = form[i + 1 :]
-        if i and form[i - 1] is NAME and (yield from _shut(s, form[i:], call)):
+        if i and form[i - 1] is NAME and (yield from _self_closing(s, form[i:], call)):
             break
         match part:
             case str():
-                if not call.filled or not (yield from _again(s, p)):
+                if not call.filled or not (yield from _another_ahead(s, p)):
                     yield from _words(s, p, part, call, eaten)
             case JsonCall():
                 yield from expect(s, "" if eaten else "{")
@@ -260,7 +260,7 @@ def one_call(s: State, p: Program, form: Form, call: Call, eaten: int) -> Scan[N
     s.end(call)
 
 
-def _shut(s: State, form: Form, call: Call) -> Scan[bool]:
+def _self_closing(s: State, form: Form, call: Call) -> Scan[bool]:
     """Whether the tag with the name is self-closing. It is consumed then, and the call has no arguments."""
     part, call_ends = form[0], words_of(form[1:])
     end = literal_words(part)[:1] if isinstance(part, str) and call.name is not None else ()
@@ -295,7 +295,7 @@ def _slot(s: State, p: Program, slot: Slot, call: Call, rest: Form) -> Scan[None
     """Reads a name or an id."""
     guarded = call.guard and slot is NAME and s.tools is not None
     yield from blank(s)
-    text, hit = yield from token(s, _ends(p, rest), CAP, _fits(s.begins if guarded else may_name, slot))
+    text, hit = yield from token(s, _ends(p, rest), CAP, _name_check(s.begins if guarded else may_name, slot))
     text = text.strip()
     if slot is NAME:
         _take_name(s, call, text, hit, rest)
@@ -330,7 +330,7 @@ def _name(s: State, text: str, hit: str, to: str | None, rest: Form) -> str:
     return text if to is None else s.addressed(to, text)
 
 
-def _fits(begins: Callable[[str], bool], slot: Slot) -> Callable[[str], bool] | None:
+def _name_check(begins: Callable[[str], bool], slot: Slot) -> Callable[[str], bool] | None:
     """A check whether the beginning of a text may be a name. The tag around it may be self-closing, and it may have
     entities."""
     return (lambda seen: begins(unescape(HALF_ENTITY("", seen)).rstrip("/ ").strip(QUOTES))) if slot is NAME else None

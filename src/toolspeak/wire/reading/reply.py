@@ -192,7 +192,7 @@ def draft(s: State, p: Program, word: str) -> Scan[str | None]:
     def wait(text: str) -> None:
         size[0] += len(text)
 
-    end = yield from _until_long(s, p.closers, wait, size)
+    end = yield from _until_limit(s, p.closers, wait, size)
     over = end is None or (end in p.frames and not (yield from following(s)))
     if over and s.closed and size[0] <= DRAFT:
         s.back()
@@ -209,7 +209,7 @@ def draft(s: State, p: Program, word: str) -> Scan[str | None]:
     return (yield from until(s, p.opening, s.say, s.voice))
 
 
-def _until_long(s: State, wanted: Marks, emit: Callable[[str], None], size: list[int]) -> Scan[str | None]:
+def _until_limit(s: State, wanted: Marks, emit: Callable[[str], None], size: list[int]) -> Scan[str | None]:
     """As `until`, but stops when more than the limit of a draft was passed on."""
     scan = until(s, wanted, emit)
     while True:
@@ -274,7 +274,7 @@ def message(s: State, p: Program, word: str, now: str) -> Scan[str]:
             yield from begin(s, p, name)
             yield from at(s, *header.ends)
             s.commit()
-            yield from _goes_on(s, p)
+            yield from _note_text_after_call(s, p)
             s.settle()
             return TEXT
     except Malformed as e:
@@ -289,7 +289,7 @@ def message(s: State, p: Program, word: str, now: str) -> Scan[str]:
     return THINK
 
 
-def _goes_on(s: State, p: Program) -> Scan[None]:
+def _note_text_after_call(s: State, p: Program) -> Scan[None]:
     """Whether the text continues after a call inside it: on its line or, after an unfinished sentence, anywhere. Then
     it only talks about the call. Markers of another dialect around its calls are no text."""
     c = yield from following(s)
@@ -312,7 +312,7 @@ def attempt(s: State, p: Program, word: str, thinking: bool) -> Scan[bool]:
     s.commit()
     s.seed, s.voice = 0, TextDelta
     yield from after_call(s, p.strays, p.openers)
-    yield from _goes_on(s, p)
+    yield from _note_text_after_call(s, p)
     c = yield from following(s)
     if not c or c not in "{[" or c not in p.entries:
         s.settle()  # otherwise what follows decides whether the last call counts
@@ -354,7 +354,7 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
     if seed:
         return True  # the word was in the prompt: the reply begins only here
     value = word in ("{", "[") and word in p.entries
-    start = _behind(s, p, word, value)
+    start = _resume_position(s, p, word, value)
     before, s.pos = s.text[s.pos : start], start
     if word in p.frames and (yield from _ends(s, p.beyond)):
         return True  # a mark that may open a call or be a frame is a frame here
@@ -365,7 +365,7 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
     return False
 
 
-def _behind(s: State, p: Program, word: str, value: bool) -> int:
+def _resume_position(s: State, p: Program, word: str, value: bool) -> int:
     """Where the text continues whose first word opened nothing: after the word, but before a JSON value."""
     if not word:
         return s.pos
