@@ -18,10 +18,12 @@ def assign(worth: Sequence[Sequence[float | None]], needed: Sequence[bool]) -> l
     `worth[i][j]` is the score of argument i at place j, None if it is impossible. A `needed` argument takes a place at
     any cost, if one is left. On equal sums, earlier arguments get earlier places.
     """
+    # Dynamic programming: for each set of used places (as bits), the best sum and the places chosen so far.
     best: dict[int, tuple[float, tuple[int | None, ...]]] = {0: (0.0, ())}
     for row, need in zip(worth, needed, strict=True):
         following: dict[int, tuple[float, tuple[int | None, ...]]] = {}
         for taken, (total, chosen) in best.items():
+            # 1000 nats are more than any score: a needed argument stays without a place only if none is left.
             _keep(following, taken, total - (1000.0 if need else 0.0), (*chosen, None))
             for place, gain in enumerate(row[:MOST]):
                 if gain is not None and not taken >> place & 1:

@@ -137,6 +137,7 @@ class Postings:
     def _merge(self) -> None:
         """Merges the overlay into the base. Its places come after the present ones, so each term's list only grows at
         its end."""
+        # The base is in compressed rows: the entries of term n are at `_starts[n]` to `_starts[n + 1]`.
         of = np.array(self._late.numbers, np.int64)
         new = np.array(self._late.places, np.int32)
         weigh = np.array(self._late.weights, np.float32)

@@ -46,6 +46,7 @@ class Decoder:
     def feed(self, chunk: str) -> list[Event]:
         s = self.state
         lane, delta = s.lane, s.delta
+        # Fast path: the reader only waits for a mark, and no mark is or begins in this chunk.
         if lane is not None and delta is not None and chunk and lane(chunk) is None:
             s.base += len(chunk)
             if delta is TextDelta and not chunk.isspace():
@@ -63,6 +64,7 @@ class Decoder:
         out: list[Event] = []
         s.out = out
         try:
+            # A `Machine` reads on without the generators. They are only resumed when it is done.
             if step is None or step():
                 next(self.run, None)
         except Malformed as e:

@@ -63,7 +63,7 @@ def reply(s: State, p: Program, told: str | None) -> Scan[None]:
             s.say(space + literal)
         elif kind == CALL:
             done = yield from attempt(s, p, literal, now == THINK)
-            if literal.strip() in p.fences and not done and now != THINK:
+            if literal.strip() in p.fences and not done and now != THINK:  # no call: the fence is that of a code block
                 yield from block.fence(s)
             fresh, now = done, TEXT if done else now
         elif kind == HEAD:
@@ -92,7 +92,7 @@ def _beginning(s: State, p: Program, prompt: str, unknown: bool) -> Scan[tuple[s
         now = HEAD
     if now == HEAD:
         now = yield from headed(s, p)
-    if not now and (seed := p.opened(prompt)):
+    if not now and (seed := p.opened(prompt)):  # read the end of the prompt as if the reply had written it
         s.seed, s.base = len(seed), -len(seed)
         s.text = seed + s.text
     return now, fresh

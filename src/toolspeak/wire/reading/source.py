@@ -178,9 +178,8 @@ class Marks:
         def whole(word: str) -> str:
             rest = [v[len(word) :] for v in ordered if v != word and v.startswith(word)]
             wait = "|".join(filter(None, map(_opening, rest)))
-            return (
-                re.escape(word) + (f"(?!(?:{wait})?\\Z)" if rest else "") + "()"
-            )  # the empty group marks a complete match
+            # If a longer mark begins with this one, wait while it may still come. The group marks a complete match.
+            return re.escape(word) + (f"(?!(?:{wait})?\\Z)" if rest else "") + "()"
 
         # Every branch begins with a literal letter, so that the regex engine can skip ahead: five times faster.
         found = "|".join([*map(whole, ordered), *(half + "\\Z" for half in map(_opening, ordered) if half)])
@@ -189,6 +188,7 @@ class Marks:
         first = sorted({w[0] for w in ordered})
         rare = not any(c.isalnum() or c == " " for c in first)
         letters = "".join(map(re.escape, first))
+        # If marks begin with rare characters, these alone decide. Otherwise most text would have one of them.
         self.lane: Search = re.compile(
             f"[{letters}{special}]" if rare else found + (f"|[{special}]" if special else "")
         ).search
