@@ -144,6 +144,10 @@ def server(name: str, make: bool = False) -> str:
     return str(python(name, (pin,), make).with_name(name))
 
 
+LLM = ("llm==0.36", "-e", str(HERE.parents[1]))
+"""The program `llm` with this package's plugin."""
+
+
 def main() -> int:
     whole = os.environ.get("CLIENTS") == "full"
     makers: list[tuple[str, Callable[[], object]]] = [
@@ -151,6 +155,7 @@ def main() -> int:
         *((one.name, partial(one.installed, make=True)) for one in AGENTS),
         *((one.name, partial(one.command, make=True)) for one in FRAMEWORKS if whole or not one.slow),
         *((name, partial(server, name, make=True)) for name in SERVERS),
+        ("llm", partial(python, "llm", LLM)),
     ]
     for name, make in makers:
         begun = time.monotonic()
