@@ -271,7 +271,8 @@ def test_every_promise_names_a_test_and_every_test_that_is_named_exists() -> Non
         assert not file or (ROOT / "tests" / place / file).exists() or (not place and file in written), file
         assert not name or name in defined, name
     promises = text.split("## What is not promised")[0].split("\n- **")[1:]
-    assert len(promises) > 60 and all("test_" in promise for promise in promises)
+    assert len(promises) > 60
+    assert all("test_" in promise for promise in promises)
 
 
 def test_the_version_is_the_same_everywhere() -> None:
