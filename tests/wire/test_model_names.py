@@ -35,6 +35,8 @@ SURE: dict[str, tuple[str, ...]] = {
     "llama4-pythonic": ("meta-llama/Llama-4-Scout-17B-16E-Instruct", "us.meta.llama4-maverick-17b-instruct-v1:0"),
     # Qwen: JSON in tags up to Qwen 3, tags for the coders and from 3.5 on
     "hermes": (
+        "IQuestLab/IQuest-Coder-V1-40B-Instruct",
+        "tngtech/DeepSeek-TNG-R1T2-Chimera",  # as sglang's pull request 8672 shows
         "qwen3",
         "qwen3:8b",
         "qwen3:latest",
@@ -65,6 +67,7 @@ SURE: dict[str, tuple[str, ...]] = {
         "llama3-groq-tool-use:8b",
     ),
     "qwen3-coder": (
+        "IQuestLab/IQuest-Coder-V1-14B-Thinking",
         "Qwen/Qwen3-Coder-30B-A3B-Instruct",
         "qwen.qwen3-coder-480b-a35b-v1:0",
         "qwen3-coder-next",
@@ -111,7 +114,10 @@ SURE: dict[str, tuple[str, ...]] = {
     ),
     # GLM: a name and JSON for the 4 of April 2025 and Z1, tags from 4.5 on
     "glm4": ("zai-org/GLM-4-32B-0414", "THUDM/GLM-Z1-9B-0414", "glm4:9b", "glm-4-9b-chat"),
-    "glm45": ("zai-org/GLM-4.5-Air", "accounts/fireworks/models/glm-4p6", "glm-4-5"),
+    # Ring 2.6 writes GLM 4.5's tags, as sglang's pull request 25366 shows
+    "glm45": ("zai-org/GLM-4.5-Air", "accounts/fireworks/models/glm-4p6", "glm-4-5", "inclusionAI/Ring-2.6-1T"),
+    # IQuest-Coder-V1: by their model card, the 40B Instruct as Qwen3, the others as Qwen3-Coder; V2 has marks of its own
+    "iquest-coder-v2": ("IQuestLab/IQuest-Coder-V2-40B-Instruct",),
     "glm47": ("zai.glm-4.7", "accounts/fireworks/models/glm-4p7", "zai-org/GLM-5-FP8"),
     "harmony": ("openai.gpt-oss-120b-1:0", "gpt-oss:20b", "unsloth/gpt-oss-20b-GGUF"),
     "kimi-k2": ("moonshot.kimi-k2-thinking", "accounts/fireworks/models/kimi-k2p5", "moonshotai/Kimi-Linear-48B-A3B"),
@@ -148,6 +154,7 @@ UNSURE: dict[str, tuple[str, ...]] = {
     # by their model cards trained as the A13B was; none of them shows what a call looks like
     "hunyuan-a13b": ("tencent/Hunyuan-4B-Instruct", "tencent/Hunyuan-7B-Instruct"),
     "hermes": ("Qwen/Qwen2-72B-Instruct", "inclusionAI/Ling-lite-1.5"),
+    "glm45": ("inclusionAI/Ling-2.6-1T",),
     "nemotron-nano-v2": ("nemotron-nano",),
     "glm4": ("zai-org/GLM-4.1V-9B-Thinking", "glm-4-plus"),
     "xlam": ("MadeAgents/Hammer2.1-7b",),

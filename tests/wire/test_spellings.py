@@ -219,6 +219,7 @@ JSON_IN_TAGS = [
     "laguna",
     "laguna-xs",
     "iquest-q1",
+    "iquest-coder-v2",
     "hyperclovax",
     "ling-3",
     "hy-v3",
@@ -243,3 +244,47 @@ def test_a_call_as_json_between_the_marks(name: str) -> None:
         (call,) = at_every_cut(f'{opener}weather{space}{{"city": "Rome"}}{space}{closer}', d).calls
         assert (call.name, call.arguments, call.whole) == ("weather", {"city": "Rome"}, True)
         assert not at_every_cut(f'{opener}nothing{space}{{"city": "Rome"}}{space}{closer}', d).calls
+
+
+BARE = [d for d in TAGGED if (tags := hole(d)) and not tags.open.rstrip().endswith('"')]
+GLM = [d for d in BARE if (tags := hole(d)) and tags.open == "<arg_key>" and "<tool_sep>\n" not in d.call]
+
+
+@pytest.mark.parametrize("d", BARE, ids=lambda d: d.name)
+def test_the_opener_of_a_parameter_that_is_repeated(d: Dialect) -> None:
+    tags = hole(d)
+    assert tags is not None
+    wire = write_calls([ToolCall("1", "weather", {"city": "Rome"})], d)
+    reply = at_every_cut(wire.replace(tags.open + "city", tags.open.rstrip() * 2 + "city"), d)
+    assert [(call.name, call.arguments, call.whole) for call in reply.calls] == [("weather", {"city": "Rome"}, True)]
+    assert "repeated-tag" in [note.rule for note in reply.notes]
+
+
+@pytest.mark.parametrize("d", GLM, ids=lambda d: d.name)
+def test_a_closer_too_many_around_a_key_and_behind_a_name(d: Dialect) -> None:
+    wire = write_calls([ToolCall("1", "weather", {"city": "Rome"})], d)
+    reply = at_every_cut(wire.replace("</arg_key>", "</arg_key></arg_key>"), d)
+    assert [(call.arguments, call.whole) for call in reply.calls] == [({"city": "Rome"}, True)]
+    assert "repeated-tag" in [note.rule for note in reply.notes]
+    start, end = str(d.call[0]), str(d.call[-1])
+    reply = at_every_cut(f"{start}now</arg_value>{end}", d)
+    assert [(call.name, call.arguments, call.whole) for call in reply.calls] == [("now", {}, True)]
+    assert "stray-closer" in [note.rule for note in reply.notes]
+    assert not any(call.whole for call in at_every_cut(f"{start}weather</arg_value>Rome{end}", d).calls)
+    assert not any(call.whole for call in at_every_cut(f"{start}weather<arg_key>city</arg_value>{end}", d).calls)
+
+
+@pytest.mark.parametrize("bar", ["｜｜", "||", "|", "‖"])
+@pytest.mark.parametrize("name", ["deepseek-dsml", "deepseek-v4", "deepseek-v4.1"])
+def test_other_bars_around_the_mark_of_deepseek(name: str, bar: str) -> None:
+    d = get(name)
+    calls = [ToolCall("1", "weather", {"city": "Rome", "days": 2}), ToolCall("2", "now", {})]
+    wire = write_calls(calls, d).replace("｜DSML｜", f"{bar}DSML{bar}")
+    reply = at_every_cut(f"I look.\n\n{wire}", d)
+    assert [(call.name, call.arguments, call.whole) for call in reply.calls] == [
+        ("weather", {"city": "Rome", "days": 2}, True),
+        ("now", {}, True),
+    ]
+    assert reply.text.strip() == "I look."
+    assert not at_every_cut(f"You write `{wire}` for that.", d).calls
+    assert not at_every_cut(wire.replace("weather", "seek").replace('"now"', '"seek"'), d).calls

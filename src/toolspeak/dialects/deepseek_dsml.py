@@ -6,7 +6,7 @@ writes a space before every tag name.
 
 from dataclasses import replace
 
-from ..wire.dialect import NAME, RESULT, TOOLS, Dialect, Results, Speech, Tagged, Thinking, ToolJson, Typed
+from ..wire.dialect import NAME, RESULT, TOOLS, Dialect, Part, Results, Speech, Tagged, Thinking, ToolJson, Typed
 
 STRING = Typed('" string="', "true", "false")
 TURNS = ("<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>", "<｜User｜>", "<｜Assistant｜>", "<｜System｜>")
@@ -89,15 +89,27 @@ END_V4 = "\n\nYou MUST strictly follow the above defined tool name and parameter
 JSON_LINES = ToolJson(lines=True)
 RESULTS_V4 = Results(each=("<tool_result>", RESULT, "</tool_result>"), between="\n\n")
 
+BARS = ("｜｜", "||", "|", "‖")
+"""Other bars that models write around the mark, mostly in conversations that contain it in that spelling."""
+
+
+def _call(bar: str = "｜", space: str = "") -> tuple[Part, ...]:
+    """A call with these bars, and this space, in its tags."""
+    mark = f"{bar}DSML{bar}{space}"
+    parameters = Tagged(f'<{mark}parameter name="', '">', f"</{mark}parameter>\n", typed=STRING)
+    return (f'<{mark}invoke name="', NAME, '">\n', parameters, f"</{mark}invoke>")
+
+
+def _sections(name: str) -> tuple[tuple[str, str], ...]:
+    """Sections of this name with other bars."""
+    return tuple((f"<{bar}DSML{bar}{name}>\n", f"\n</{bar}DSML{bar}{name}>") for bar in BARS)
+
+
 DEEPSEEK_DSML = Dialect(
     "deepseek-dsml",
-    (
-        '<｜DSML｜invoke name="',
-        NAME,
-        '">\n',
-        Tagged('<｜DSML｜parameter name="', '">', "</｜DSML｜parameter>\n", typed=STRING),
-        "</｜DSML｜invoke>",
-    ),
+    _call(),
+    forms=tuple(map(_call, BARS)),
+    also=_sections("function_calls"),
     open="<｜DSML｜function_calls>\n",
     between="\n",
     close="\n</｜DSML｜function_calls>",
@@ -121,6 +133,7 @@ DEEPSEEK_V4 = replace(
     name="deepseek-v4",
     open="<｜DSML｜tool_calls>\n",
     close="\n</｜DSML｜tool_calls>",
+    also=_sections("tool_calls"),
     control=(*TURNS, "<tool_result>", "</tool_result>", "｜DSML｜"),
     models=("deepseek-v4",),
     speech=Speech((f"{TOOLS_PROMPT_V4}{RULES_V4}", TOOLS, END_V4), tools=JSON_LINES, results=RESULTS_V4),
@@ -129,15 +142,11 @@ DEEPSEEK_V4 = replace(
 DEEPSEEK_V41 = replace(
     DEEPSEEK_V4,
     name="deepseek-v4.1",
-    call=(
-        '<｜DSML｜ invoke name="',
-        NAME,
-        '">\n',
-        Tagged('<｜DSML｜ parameter name="', '">', "</｜DSML｜ parameter>\n", typed=STRING),
-        "</｜DSML｜ invoke>",
-    ),
+    call=_call(space=" "),
     open="<｜DSML｜ calls>\n",
     close="\n</｜DSML｜ calls>",
+    forms=tuple(_call(bar, " ") for bar in BARS),
+    also=_sections(" calls"),
     models=("deepseek-v4.1",),
     speech=Speech((f"{TOOLS_PROMPT_V41}{RULES_V4}", TOOLS, END_V4), tools=JSON_LINES, results=RESULTS_V4),
 )
@@ -154,6 +163,8 @@ GIGACHAT35 = replace(
     ),
     open="<｜GCML｜tool_calls>\n",
     close="\n</｜GCML｜tool_calls>",
+    forms=(),
+    also=(),
     frame=("<|message_sep|>",),
     stop=("<|message_sep|>", "</s>"),
     control=("<|message_sep|>", "<|role_sep|>", "<s>", "</s>", "｜GCML｜"),

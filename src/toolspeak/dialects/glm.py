@@ -67,7 +67,7 @@ GLM45 = Dialect(
     frame=TURN_ENDS,
     stop=(*TURN_ENDS, "<|endoftext|>"),
     control=(*TURNS, "<tool_response>", "</tool_response>"),
-    models=("glm-4.5", "glm4.5", "glm-4.6", "glm4.6"),
+    models=("glm-4.5", "glm4.5", "glm-4.6", "glm4.6", "ring-2.6", "ling-2.6?"),
     speech=Speech(
         (TOOLS_PROMPT, TOOLS, f"{FORMAT_PROMPT}{LINES}"),
         tools=JSON_LINES,
@@ -158,6 +158,20 @@ IQUEST_Q1 = replace(
     speech=Speech(results=IN_A_ROW),
     layout=None,
 )
+
+IQUEST_CODER_V2 = replace(
+    GLM45,
+    name="iquest-coder-v2",
+    call=("<iquestcoder_tool_call>", *GLM45.call[1:-1], "</iquestcoder_tool_call>"),
+    forms=(("<iquestcoder_tool_call>", JSON_CALL, "</iquestcoder_tool_call>"),),
+    frame=("<|im_end|>",),
+    stop=("<|im_end|>",),
+    control=("<|im_start|>", "<|im_end|>", "<tool_response>", "</tool_response>"),
+    models=("iquest-coder-v2",),
+    speech=Speech(results=ON_LINES),
+    layout=None,
+)
+"""Its marks as vLLM's parser of that name has them; what stands around them is that of the family's other models."""
 
 HYPERCLOVAX = replace(
     GLM45,

@@ -44,7 +44,8 @@ HERMES = Dialect(
         *("exaone-4", "exaone4", "k-exaone", "mimo-7b", "mimo-vl", "smollm3", "trinity", "arcee", "cogito"),
         *("ling-mini", "ling-flash", "ling-1t", "ring-mini", "ring-flash", "ring-1t"),  # inclusionAI's second ones
         *("arch-function", "arch-agent", "jan-nano", "jan-v1", "tongyi-deepresearch"),  # made from Qwen 2.5 and 3
-        *("athene-v2", "llama-3-groq", "llama3-groq"),
+        *("athene-v2", "llama-3-groq", "llama3-groq", "tng-r1t2"),
+        *("iquest-coder-v1-40b-instruct", "iquest-coder-v1-40b-loop-instruct"),  # the other V1 write Qwen3-Coder's
         "qwen2?",
         "openhermes?",
         "ling-lite?",

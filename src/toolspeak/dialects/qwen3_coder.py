@@ -66,6 +66,7 @@ QWEN3_CODER = Dialect(
         "nanbeige",
         "kat-dev",
         "intellect-3",
+        "iquest-coder-v1",
         "kat-coder?",
     ),
     speech=Speech(

@@ -11,7 +11,8 @@ else after the parameters that may not follow a call makes the call malformed.
 A single parameter with a known name for all arguments, which the schema does not have, contains them as one JSON
 object.
 
-A key that comes twice keeps its first value, since that has been emitted already; the second becomes a note.
+A key that comes twice keeps its first value, since that has been emitted already; the second becomes a note. The tags
+around a key may be repeated, and a call without parameters may have the closer of one.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ class TagReader:
         s, words = self.s, self.words
         s.pos = SPACE(s.text, s.pos).end()
         found = yield from token_ahead(s, len(words.opener), words.key_ends)
-        key = self.key(found[0].strip()) if found else ""
+        key = self.key(self.once(found[0].strip())) if found else ""
         if found is None or not key:
             raise Malformed("expected a key")
         s.pos += len(words.opener) + len(found[0]) + len(found[1])
@@ -119,6 +120,22 @@ class TagReader:
         if twice:
             return (yield from self.drop(key))
         return (yield from self.value(self.allowed(key, word)))
+
+    def skip(self, tag: str, rule: str) -> Scan[None]:
+        """Skips a tag, with a note, as often as it stands here."""
+        if (yield from at(self.s, tag)):
+            self.s.note(rule, tag)
+            while (yield from at(self.s, tag)):
+                pass
+
+    def once(self, written: str) -> str:
+        """The key without further openers before it."""
+        bare = written
+        while bare.startswith(self.words.opener):
+            bare = bare[len(self.words.opener) :].lstrip()
+        if bare != written:
+            self.s.note("repeated-tag", written)
+        return bare
 
     def key(self, written: str) -> str:
         """The key without quotes and entities that are not its own."""
@@ -218,6 +235,8 @@ class TagReader:
     def ended(self) -> Scan[None]:
         """Raises Malformed unless what follows may follow the arguments: it may be further arguments."""
         s, words = self.s, self.words
+        if not self.given:
+            yield from self.skip(words.close, "stray-closer")
         if not words.follow or (yield from at(s, *words.follow, *BRACKETS, eat=False)):
             return
         if (yield from blank(s)):
@@ -238,6 +257,8 @@ class TagReader:
                     raise Malformed("expected a type")
                 word = found[0].strip()
                 s.pos += len(found[0]) + len(found[1])
+        if rest:
+            yield from self.skip(hit, "repeated-tag")
         for expected in rest:
             yield from expect(s, expected)
         return word
