@@ -64,7 +64,7 @@ def _clipped(text: str) -> str:
 
 
 class UsageError(ToolspeakError, ValueError):
-    """The caller asked for something that cannot be."""
+    """The caller's request cannot be fulfilled as it is."""
 
     status = 400
 

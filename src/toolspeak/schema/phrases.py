@@ -135,5 +135,5 @@ def expected(error: Any) -> str:
 
 
 def schema_of(tool: str) -> str:
-    """What an error calls a schema: a tool's, or one that stands by itself."""
+    """The name of a schema in errors: that of a tool's arguments, or of a schema on its own."""
     return f"the schema of the tool {tool!r}" if tool else "the schema"

@@ -366,7 +366,7 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
 
 
 def _resume_position(s: State, p: Program, word: str, value: bool) -> int:
-    """Where the text continues whose first word opened nothing: after the word, but before a JSON value."""
+    """Where the text continues after a word that opened nothing: after the word, but before a JSON value."""
     if not word:
         return s.pos
     start = SPACE(s.text, s.pos).end()
