@@ -10,6 +10,10 @@ from pathlib import Path
 import pytest
 from world import Cli
 
+from toolspeak.cli.model_checks import _seen  # pyright: ignore[reportPrivateUsage]
+from toolspeak.models.servers.capabilities import Finding, ServerCapabilities
+from toolspeak.models.strategy import strategy
+
 HERMES = """\
 {% for m in messages %}<|im_start|>{{ m.role }}
 {{ m.content or '' }}{% for c in m.tool_calls or [] %}
@@ -137,6 +141,16 @@ def test_a_server_that_is_down(doctor: Doctor, name: str) -> None:
     code, rows = doctor(name, "--offline")
     assert code == 0
     assert rows["tried"] == "nothing was sent"
+
+
+@pytest.mark.parametrize(
+    ("size", "how"), [(135_000_000, "decided by likelihood"), (3_000_000_000, "read from the text")]
+)
+def test_what_to_change_says_how_calls_are_found_meanwhile(size: int, how: str) -> None:
+    found = {"chat": Finding("yes"), "tools": Finding("no", "they are dropped")}
+    seen = ServerCapabilities("http://x/v1", "m", "openai", found, "llama.cpp", parameters=size, score_way="echo")
+    rows = {name: detail for name, _, detail in _seen("m", seen, strategy(seen.known))}
+    assert f"calls are {how} meanwhile" in rows["change"]
 
 
 def test_a_hosted_provider_is_not_probed(doctor: Doctor) -> None:

@@ -61,6 +61,7 @@ def frame(text: str | None = None, finish: str | None = None, **more: Any) -> di
 class Persona:
     """A server that can do what its fields say."""
 
+    name = "hermes-3"
     tools = "native"  # native, text, dropped, refused
     choice = True
     schema = True
@@ -88,7 +89,7 @@ class Persona:
         await asyncio.sleep(self.delay)
         match request.path:
             case "/v1/models":
-                return web.json_response({"data": [{"id": "hermes-3"}]})
+                return web.json_response({"data": [{"id": self.name}]})
             case "/props" if self.template:
                 return web.json_response({"default_generation_settings": {}, "chat_template": self.template})
             case "/v1/chat/completions" if self.chat:
@@ -446,6 +447,24 @@ def test_what_was_probed_decides_whether_or_not_the_model_is_named(serve: Serve,
             await model.look()
             assert model.strategy.way == "prompted"
             assert [path for path, _ in persona.asked if "chat" in path] == []
+
+    asyncio.run(main())
+
+
+def test_what_was_probed_is_told_without_a_name_and_looked_at_again_where_the_model_is_another(serve: Serve) -> None:
+    async def main() -> None:
+        persona = Persona(tools="refused")
+        async with serve(persona) as server:
+            seen = await server_capabilities(Http(server.url))
+            assert Adaptive(Http(server.url)).strategy.line == strategy(seen.known).line
+            several = replace(seen, models=("hermes-3", "qwen"), address=f"{server.url}/several")
+            remember(several)
+            assert Adaptive(Http(several.address)).strategy.way == "native"
+            later = Adaptive(Http(server.url))
+            persona.name = "another"
+            await later.look()
+            assert later.strategy.way == "native"
+            assert later.http.model == "another"
 
     asyncio.run(main())
 

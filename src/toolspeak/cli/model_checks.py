@@ -169,7 +169,7 @@ def _server(name: str, inner: Http, offline: bool) -> Iterator[Row]:
         if isinstance(error, ModelError):
             yield "change", "told", "fix the problem in the row `server`, then run this again"
         return
-    yield from _seen(name, known, strategy_of(model(name), known).line)
+    yield from _seen(name, known, strategy_of(model(name), known))
 
 
 def probed(inner: Http) -> ServerCapabilities:
@@ -193,7 +193,7 @@ def probed(inner: Http) -> ServerCapabilities:
         progress.ready()
 
 
-def _seen(name: str, known: ServerCapabilities, line: str) -> Iterator[Row]:
+def _seen(name: str, known: ServerCapabilities, chosen: Strategy) -> Iterator[Row]:
     able = known.can("chat") or known.can("completions")
     yield "server", "ok" if able else "broken", f"{known.server or 'not known by name'}, model {known.model}"
     if len(known.models) > 1:
@@ -202,21 +202,22 @@ def _seen(name: str, known: ServerCapabilities, line: str) -> Iterator[Row]:
     tools: Any = known.found.get("tools")
     tool_state: State = "ok" if known.can("tools") else "told"
     yield "tools", tool_state, "not asked" if tools is None else tools.evidence
-    yield "asked", "told", line
+    yield "asked", "told", chosen.line
     for answer in ("yes", "no", "unclear"):
         names = [one for one, finding in known.found.items() if finding.answer == answer]
         if names:
             yield f"tried: {answer}", "told", ", ".join(names)
-    yield "change", "told", _advice(name, known)
+    yield "change", "told", _advice(name, known, chosen)
 
 
-def _advice(name: str, known: ServerCapabilities) -> str:
+def _advice(name: str, known: ServerCapabilities, chosen: Strategy) -> str:
     if not (known.can("chat") or known.can("completions")):
         return "it answers neither chat nor completion requests: look at the server's log"
     if known.can("tools"):
         return NOTHING.format(name=name)
     start = START.get(known.server, "")
-    other = f"calls are read from the text meanwhile; {NAME_IT}"
+    meanwhile = "decided by likelihood" if chosen.way == "scored" else "read from the text"
+    other = f"calls are {meanwhile} meanwhile; {NAME_IT}"
     if known.found["tools"].answer == "unclear":
         if not known.found["tools"].evidence.startswith("said "):
             return "the probe could not tell whether it accepts tools (see `tools`): run this again when the server is less busy"

@@ -79,7 +79,7 @@ class Adaptive(Wrapper[Model]):
         self._looking = asyncio.Lock()
         self._looked = not look or server_capabilities is not None or way not in (None, "prompted")
         if not self._looked and (server_capabilities := self._recalled()):
-            self._looked = True
+            self._looked = bool(http.model)  # without a name, the server may have another model by now
         self._later: asyncio.Task[None] | None = None
         self._settle(server_capabilities)
 
@@ -218,7 +218,7 @@ class Adaptive(Wrapper[Model]):
             try:
                 await self._name()
                 scoring = self._preferred.way is None
-                seen = self._recalled()
+                seen = self._recalled() if self.http.model else None
                 seen = seen or (None if hosted(self.http.address.shown) else await glance(self.http, scoring=scoring))
             except ModelUnreachable as error:
                 self._looked = error.timed_out  # one that is down is looked at again
@@ -226,13 +226,13 @@ class Adaptive(Wrapper[Model]):
                 return
             self.problem = ""
             self._looked = True
-            if seen:
+            if seen != self.server_capabilities:
                 self._settle(seen)
                 log.info("%s: %s", self.name, self.strategy.line)
 
     def _recalled(self) -> ServerCapabilities | None:
         """What a probe of the server found within a day, if one did."""
-        return recall(self.http.address.shown, self.http.model) if self.http.model else None
+        return recall(self.http.address.shown, self.http.model)
 
     async def _name(self) -> None:
         """Finds the name of the only model: what is remembered of it is kept by its name. A server that does not tell

@@ -140,18 +140,23 @@ class ServerCapabilities:
         )  # fmt: skip
 
 
-def recall(address: str, model: str, age: float = DAY) -> ServerCapabilities | None:
-    """What was remembered of a model within the last `age` seconds, None where that is nothing."""
+def recall(address: str, model: str | None, age: float = DAY) -> ServerCapabilities | None:
+    """What was seen of a model within the last `age` seconds, None where that is nothing. Without a name, of the only
+    model that the server had then."""
+    paths = [_path(address, model)] if model else [*_folder().glob("*.json")]
+    seen = [one for one in map(_read, paths) if one and one.address == address and 0 <= time.time() - one.at < age]
+    fit = [one for one in seen if (one.model == model if model else len(one.models) == 1)]
+    return max(fit, key=lambda one: one.at, default=None)
+
+
+def _read(path: Path) -> ServerCapabilities | None:
     try:
-        kept = record(json.loads(_path(address, model).read_text("utf-8")))
+        kept = record(json.loads(path.read_text("utf-8")))
         found = {name: Finding(**record(finding)) for name, finding in record(kept.pop("found")).items()}
         fits = kept.pop("form", None) == FORM
-        told = ServerCapabilities(found=found, models=tuple(kept.pop("models")), **kept) if fits else None
+        return ServerCapabilities(found=found, models=tuple(kept.pop("models")), **kept) if fits else None
     except (OSError, ValueError, TypeError, KeyError):
         return None
-    if told is None or (told.address, told.model) != (address, model) or not 0 <= time.time() - told.at < age:
-        return None
-    return told
 
 
 def remember(seen: ServerCapabilities) -> None:
@@ -164,6 +169,10 @@ def remember(seen: ServerCapabilities) -> None:
             file.write(text.encode())
 
 
+def _folder() -> Path:
+    return cache_dir() / "probes"
+
+
 def _path(address: str, model: str) -> Path:
     name = hashlib.sha256(f"{address}\n{model}".encode()).hexdigest()[:32]
-    return cache_dir() / "probes" / f"{name}.json"
+    return _folder() / f"{name}.json"
