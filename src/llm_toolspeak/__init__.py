@@ -17,7 +17,6 @@ from pydantic import BaseModel, Field
 
 import toolspeak as ts
 from toolspeak.api.images import image_url
-from toolspeak.cli.files import runnable, toolbox
 from toolspeak.tool_results import result_text
 
 llm: Any = importlib.import_module("llm")
@@ -129,6 +128,9 @@ class Tools(llm.Toolbox):
                 'which tools? Expected Toolspeak("FILE.py"), "mcp:COMMAND", "mcp:URL" or "openapi:FILE"'
             )
         if not self._loaded:
+            # Every command of llm loads this plugin, and most need no tools.
+            from toolspeak.cli.files import runnable, toolbox
+
             box = runnable(toolbox([self._source]))
             self._loaded += (
                 llm.Tool(one.name, one.description, dict(one.parameters), _runs(box, one.name), "toolspeak")

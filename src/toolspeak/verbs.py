@@ -155,7 +155,7 @@ class Job:
 
 def job(prompt: Prompt, tools: Any, options: Options) -> Job:
     """The job for the parameters of a public function. Raises UsageError for invalid ones."""
-    check_options(options, Options.__annotations__, "a verb")
+    check_options(options, Options.__annotations__, "this function")
     index = tools if hasattr(tools, "search") and not callable(tools) else None
     box = tools if isinstance(tools, Toolbox) else Toolbox.of(as_tools(tools) or () if index is None else index)
     settings = sampling(options)

@@ -18,19 +18,19 @@ def weather(city: str) -> str:
 
 
 WRONG: dict[str, tuple[Callable[[], Any], str]] = {
-    "a model's option": (lambda: ts.model(SERVER, dialekt="hermes"), "dialekt: no option.*Did you mean 'dialect'"),
+    "a model's option": (lambda: ts.model(SERVER, dialekt="hermes"), "dialekt: unknown option.*Did you mean 'dialect'"),
     "a server's option": (
         lambda: ts.model(SERVER, timout=3),
-        "timout: no option of this model. Did you mean 'timeout'",
+        "timout: unknown option of this model. Did you mean 'timeout'",
     ),
-    "a provider's option": (lambda: ts.model("ollama:m", retry=3), "retry: no option.*Did you mean 'retries'"),
-    "another model's option": (lambda: ts.model("local", timeout=3), "timeout: no option of this model"),
+    "a provider's option": (lambda: ts.model("ollama:m", retry=3), "retry: unknown option.*Did you mean 'retries'"),
+    "another model's option": (lambda: ts.model("local", timeout=3), "timeout: unknown option of this model"),
     "a script's option": (lambda: ts.model("scripted:x", chunks=3), "Did you mean 'chunk'"),
     "a verb's option": (
         lambda: ts.run("Hi", temprature=1),
-        "temprature: no option of a verb. Did you mean 'temperature'",
+        "temprature: unknown option of this function. Did you mean 'temperature'",
     ),  # type: ignore[call-arg]
-    "a limit": (lambda: ts.run("Hi", limits={"stps": 3}), "stps: no option of limits. Did you mean 'steps'"),
+    "a limit": (lambda: ts.run("Hi", limits={"stps": 3}), "stps: unknown option of limits. Did you mean 'steps'"),
     "limits": (lambda: ts.run("Hi", limits=3), "limits: expected steps, seconds, tokens or calls, received 3"),  # type: ignore[arg-type]
     "seed": (lambda: ts.run("Hi", model=SERVER, seed="7"), "seed: expected a whole number, received '7'"),  # type: ignore[arg-type]
     "seed, a truth value": (lambda: ts.run("Hi", model=SERVER, seed=True), "seed: expected a whole number"),

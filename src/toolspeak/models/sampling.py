@@ -92,7 +92,7 @@ def check_options(options: Collection[str], known: Collection[str], who: str) ->
     for name in options:
         if name not in known:
             meant = did_you_mean(near(name, known))
-            raise UsageError(f"{name}: no option of {who}.{meant} There are {', '.join(known)}")
+            raise UsageError(f"{name}: unknown option of {who}.{meant} The options are {', '.join(known)}")
 
 
 def check_settings(request: Request, who: str, known: Collection[str] | None, *, logprobs: bool = True) -> None:
