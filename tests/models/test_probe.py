@@ -210,11 +210,11 @@ def test_what_is_taken_and_not_held_to_is_not_believed(serve: Serve) -> None:
         (Persona(tools="dropped"), ("prompted", "messages"), "taken and dropped"),
         (Persona(tools="dropped", template=PLAIN), ("prompted", "messages"), "its name"),  # of unknown size
         (Persona(tools="dropped", hello="he called get_weather()"), ("prompted", "messages"), "taken and dropped"),
-        (Persona(tools="dropped", template=PLAIN, score=False), ("prompted", "messages"), "for it takes none"),
+        (Persona(tools="dropped", template=PLAIN, score=False), ("prompted", "messages"), "because it accepts none"),
         (Persona(tools="refused"), ("prompted", "messages"), "requires --enable"),
         (Persona(tools="refused", completions=False, template=HERMES), ("prompted", "messages"), "requires --enable"),
         (Persona(tools="refused", template=HERMES), ("prompted", "template"), "its template"),
-        (Persona(chat=False), ("prompted", "exact"), "it answers no conversation"),
+        (Persona(chat=False), ("prompted", "exact"), "it does not answer chat requests"),
     ],
 )
 def test_the_way_that_is_chosen(serve: Serve, persona: Persona, mode: tuple[str, str], why: str) -> None:

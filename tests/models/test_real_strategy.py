@@ -51,17 +51,19 @@ def test_a_template_that_drops_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     server = served(KEY, template=CHATML)
     name = f"{server.listening_address}/v1#any"
     told = ts.explain(QUESTION, tools=[add], model=ts.model(name, key=KEY))
-    assert told.strategy == "native: its API has tools; not looked yet whether the model gets them"
+    assert told.strategy == "native: its API has tools; whether the model gets them was not checked yet"
     assert looked(ts.model(name, key=KEY, look=False)).strategy.way == "native"
 
     monkeypatch.setattr(looking, "parameters_of", lambda _: 3_000_000_000)
     large = looked(ts.model(name, key=KEY))
-    assert large.strategy.line.startswith("prompted in tool-json in messages: nothing tells its dialect; tools go")
+    assert large.strategy.line.startswith("prompted in tool-json in messages: its dialect is unknown; tools go")
     assert {"grammar", "free", "prompt"} <= large.capabilities
     body = ts.explain(QUESTION, tools=[add], model=large, choice="required").body
     assert b"root ::=" in body  # the grammar holds it to a call, in the dialect for any model
     named = looked(ts.model(name.replace("#any", "#Qwen2.5-7B"), key=KEY))
-    assert named.strategy.line.startswith("prompted in hermes in messages: its name, Qwen2.5-7B, tells the dialect")
+    assert named.strategy.line.startswith(
+        "prompted in hermes in messages: its name, Qwen2.5-7B, identifies the dialect"
+    )
 
 
 def test_a_template_of_hermes() -> None:

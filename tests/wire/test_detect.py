@@ -135,7 +135,7 @@ def test_real_templates_tell_their_dialect(name: str) -> None:
 @pytest.mark.parametrize("name", SILENT)
 def test_templates_that_tell_nothing_are_told_as_such(name: str) -> None:
     assert by_template(text_of(name)) is None
-    assert detect(text_of(name)).origin == "by default: its chat template tells no dialect"
+    assert detect(text_of(name)).origin == "by default: its chat template identifies no dialect"
 
 
 def test_a_template_is_known_by_what_it_writes() -> None:
@@ -162,9 +162,13 @@ def test_of_dialects_with_one_wire_the_model_s_name_tells_which() -> None:
 @pytest.mark.parametrize(
     ("template", "model", "origin"),
     [
-        (NO_CALLS, None, "by default: its chat template tells no dialect"),
-        (None, "nobody/knows-it", "by default: its name, nobody/knows-it, tells no dialect"),
-        (NO_CALLS, "nobody/knows-it", "by default: its chat template and its name, nobody/knows-it, tell no dialect"),
+        (NO_CALLS, None, "by default: its chat template identifies no dialect"),
+        (None, "nobody/knows-it", "by default: its name, nobody/knows-it, identifies no dialect"),
+        (
+            NO_CALLS,
+            "nobody/knows-it",
+            "by default: its chat template and its name, nobody/knows-it, identify no dialect",
+        ),
     ],
 )
 def test_without_any_sign_it_is_the_dialect_for_any_model(template: str | None, model: str | None, origin: str) -> None:

@@ -5,7 +5,7 @@ words. The first rule that fits counts:
 
 1. What the user wants: a dialect, a way, a profile of `toolspeak tune`.
 2. A server whose API has tools is offered them, unless it refuses them or was seen to drop them.
-3. A model that gives likelihoods is scored where it is too weak to be prompted: the embedded one, and one that is known
+3. A model that reports likelihoods is scored where it is too weak to be prompted: the embedded one, and one that is known
    to have fewer than half a billion parameters and whose template knows no tools. A model of unknown size is prompted.
 4. Any other is prompted: in the dialect of its chat template, by that template to the letter where it continues exact
    prompts; else in messages, in the dialect of models of its name; else in the one for any model.
@@ -43,7 +43,7 @@ class Known:
 
     `name` is what its maker calls it. `tools` is whether a server takes tools, None for a model that has no API for them;
     `seen` is what was seen of that, "" for what was not looked at yet. `chats` and `completes` are whether it answers
-    conversations and continues exact prompts, `scores` whether it gives likelihoods. `variables` are what its
+    conversations and continues exact prompts, `scores` whether it reports likelihoods. `variables` are what its
     `template` asks for, such as `bos_token`.
     """
 
@@ -139,7 +139,7 @@ def _chosen(known: Known, preferred: Preferences) -> Strategy:
         return Strategy("prompted", "the dialect was given", dialect, template, bool(exact))
     if way is None and exact is None and not template:
         if known.tools:
-            why = known.seen or "its API has tools; not looked yet whether the model gets them"
+            why = known.seen or "its API has tools; whether the model gets them was not checked yet"
             return Strategy("native", why)
         if known.scores and (why := _weak(known)):
             return Strategy("scored", why)
@@ -154,7 +154,7 @@ def _by_way(known: Known, way: Way, dialect: Dialect | None) -> Strategy:
             raise UsageError(f"{model} has no API that takes tools, so it cannot be asked natively")
         return Strategy("native", "it was chosen", dialect)
     if dialect is not None:
-        raise UsageError("a model that is scored writes its calls in no dialect: give a way or a dialect")
+        raise UsageError("a model that is scored writes its calls in no dialect: pass a way or a dialect")
     if not known.scores:
         raise UsageError(f"{model} gives no likelihoods, so its calls cannot be scored")
     return Strategy("scored", "it was chosen")
@@ -163,16 +163,16 @@ def _by_way(known: Known, way: Way, dialect: Dialect | None) -> Strategy:
 def _weak(known: Known) -> str:
     """Why a model is scored rather than prompted; "" where it is not."""
     if known.embedded:
-        return "the embedded model was never taught tools"
+        return "the embedded model was not trained on tools"
     if 0 < known.parameters < SMALL and not (known.template and by_template(known.template)):
         size = f"{known.parameters / 1e6:.0f} million parameters"
-        return f"it has {size}, fewer than {SMALL // 10**6}, and its template knows no tools"
+        return f"it has {size}, fewer than {SMALL // 10**6}, and its template has no place for tools"
     return ""
 
 
 def _prompted(known: Known, template: str, exact: bool | None) -> Strategy:
     """The prompt for a model whose user named no dialect."""
-    refused = f"; tools go into the prompt, for it takes none: {known.seen}" if known.tools is False else ""
+    refused = f"; tools go into the prompt, because it accepts none: {known.seen}" if known.tools is False else ""
     always = exact if exact is not None else not known.chats
     text = template or known.template
     if text and (found := _dialect_of_template(text, known.name, always)):
@@ -180,16 +180,16 @@ def _prompted(known: Known, template: str, exact: bool | None) -> Strategy:
         by_letter = bool(template) or always or (exact is None and known.completes)
         return Strategy("prompted", why + refused, spoken, text if by_letter else "", always)
     if named := by_its_name(known.name):
-        why = f"its name, {known.name}, tells the dialect"
+        why = f"its name, {known.name}, identifies the dialect"
         return Strategy("prompted", why + refused, named, "", always)
-    return Strategy("prompted", f"nothing tells its dialect{refused}", get(ANY), "", always)
+    return Strategy("prompted", f"its dialect is unknown{refused}", get(ANY), "", always)
 
 
 def _dialect_of_template(template: str, name: str, always: bool) -> tuple[Dialect, str] | None:
     """The dialect of a template, and why; where it tells none, one is found for a prompt that is `always` its."""
     if own := by_template(template, name.lower()):
-        return own, "its template tells the dialect"
-    return (detect(template, name or None), "its template tells no dialect") if always else None
+        return own, "its template identifies the dialect"
+    return (detect(template, name or None), "its template identifies no dialect") if always else None
 
 
 @lru_cache(256)

@@ -202,7 +202,7 @@ class _Reader:
         return [*words, *kept, *(one for one in found.events if not isinstance(one, twice))]
 
     def _reason(self, found: Reading) -> str:
-        why = f"not in {self._own.name}" if self._own else "and nothing tells which dialect the model speaks"
+        why = f"not in {self._own.name}" if self._own else "and the dialect of the model is unknown"
         where = "the reply ended with it" if self._spoken else "it was the whole reply"
         where = "the reply began with it" if found.words else where
         return (

@@ -54,7 +54,7 @@ def _from_json(path: Path, given: str) -> Dialect:
         return detect(response_template=cast("Mapping[str, Any]", declared))
     found = detect(template)
     if found.origin.startswith("by default"):
-        raise UsageError(f"{given}: its chat template tells no dialect")
+        raise UsageError(f"{given}: its chat template identifies no dialect")
     return found
 
 

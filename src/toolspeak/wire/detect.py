@@ -47,7 +47,7 @@ def detect(
     if found:
         return with_thoughts(found, template, plain(model or ""))
     sources = [*(["its chat template"] if template else []), *([f"its name, {model},"] if model else [])]
-    verb = "tells" if len(sources) == 1 else "tell"
+    verb = "identifies" if len(sources) == 1 else "identify"
     return replace(get(ANY), origin=f"by default: {' and '.join(sources)} {verb} no dialect")
 
 

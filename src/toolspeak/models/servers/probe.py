@@ -320,7 +320,7 @@ def _tools(found: dict[str, Finding], replies: dict[str, Heard], plain: Heard | 
     for name in OFFERING:
         if name in replies and replies[name].reply.calls:
             return Finding("yes", found[name].evidence)
-    first = found.get(OFFERING[0], Finding("no", "it answers no conversation"))
+    first = found.get(OFFERING[0], Finding("no", "it does not answer chat requests"))
     before, read = (one.reply.usage.prompt_tokens if one else 0 for one in (plain, replies.get(OFFERING[0])))
     if not (before and read):
         return first
