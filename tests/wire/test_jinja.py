@@ -128,7 +128,7 @@ DEEP = {
 @pytest.mark.parametrize("what", DEEP)
 def test_no_template_is_too_deep_for_what_compiles_it(what: str) -> None:
     """Any of these ended the process."""
-    with pytest.raises(TemplateError, match="at most 1000 signs and words"):
+    with pytest.raises(TemplateError, match="at most 1000 tokens"):
         render_template(DEEP[what], [], None)
     assert free_variables(DEEP[what]) == []
 
