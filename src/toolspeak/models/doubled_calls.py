@@ -1,8 +1,8 @@
-"""Leaves out the second of two events that tell one call: a server may read a call and leave it in the text as well.
+"""Drops the second of two equal calls: a server may read a call and leave it in the text as well.
 
-A call in the text and one of the server's own are the same where their names and arguments are equal; each is the same as
-one other at most. So nothing is run twice, and a call that only one of them tells stays. The second is held back until its
-arguments are there; others pass as they come.
+A call in the text and one of the server's own are the same if their names and arguments are equal; each is the same as at
+most one other. So nothing runs twice, and a call that arrives in only one way stays. The second call is held back until
+its arguments are complete. Other events pass as they come.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from ..schema import json_pieces
 
 
 class DoubledCalls:
-    """A reply's events without those of calls that were told before in the other way; `count` is of how many."""
+    """The events of a reply without the second of two equal calls; `count` is the number of dropped calls."""
 
     def __init__(self) -> None:
         self.count = 0
-        self._told: list[tuple[bool, str, object]] = []
+        self._whole: list[tuple[bool, str, object]] = []
         """Of each whole call: whether it was in the text, its name, its arguments."""
         self._call: _Call | None = None
 
     def feed(self, events: Iterable[Event], *, in_text: bool) -> list[Event]:
-        """What is passed on of these events; `in_text`: the calls among them were read in the text."""
+        """The events that are passed on; `in_text`: the calls among them were read in the text."""
         return [passed for event in events for passed in self._passed(event, in_text)]
 
     def _passed(self, event: Event, in_text: bool) -> list[Event]:
         if isinstance(event, CallStart):
-            others = {name for was_in_text, name, _ in self._told if was_in_text != in_text}
+            others = {name for was_in_text, name, _ in self._whole if was_in_text != in_text}
             self._call = _Call(event.name, in_text, waits=event.name in others)
         call = self._call
         if call is None:
@@ -45,17 +45,17 @@ class DoubledCalls:
         if not end.whole:
             return events
         twin = (not call.in_text, call.name, call.arguments)
-        if twin not in self._told:
-            self._told.append((call.in_text, call.name, call.arguments))
+        if twin not in self._whole:
+            self._whole.append((call.in_text, call.name, call.arguments))
             return events
-        self._told.remove(twin)
+        self._whole.remove(twin)
         self.count += 1
         return [event for event in call.events if not isinstance(event, CallStart | ArgumentsDelta | CallEnd)]
 
 
 @dataclass(slots=True)
 class _Call:
-    """A call whose end has not come; it `waits` where it may be one that was told before."""
+    """A call whose end has not come; it `waits` if it may be the second of two equal calls."""
 
     name: str
     in_text: bool
@@ -64,7 +64,7 @@ class _Call:
 
     @property
     def arguments(self) -> object:
-        """Its arguments; their text where that is no JSON."""
+        """Its arguments; their text if that is not JSON."""
         text = "".join(event.json for event in self.events if isinstance(event, ArgumentsDelta))
         try:
             return json_pieces.loads(text) if text else {}

@@ -1,8 +1,8 @@
-"""A server that is asked with tools as its API has them, and whose text is read for calls as well (see `text_calls`).
+"""A server that is offered tools in its API's own field, and whose text is read for calls as well (see `text_calls`).
 
-Engines put the texts of a request into their chat template and read the whole as tokens, those of a user's text as
-well. So markers in what others wrote are broken on the way to it, too, and what is broken is made whole again in the
-reply. Hosted APIs, which tell texts and markers apart, are asked as it is.
+Engines lay the texts of a request out by their chat template and read the result as tokens, including the user's text. So
+markers in untrusted texts are broken before they are sent, and made whole again in the reply. Hosted APIs keep texts and
+markers apart, so their requests are sent unchanged.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from .wrapper import Wrapper
 
 
 class Native(Wrapper[Model]):
-    """A server's model that is asked natively; each reply with calls in its text has a note.
+    """A model that is offered tools natively. A reply with calls in its text gets a note.
 
-    `model` stands for the server where something is put between, such as a recorder.
+    `model` takes the place of the server if something is put between, such as a recorder.
     """
 
     def __init__(self, server: Http, dialect: Dialect | None = None, *, model: Model | None = None) -> None:
@@ -42,8 +42,7 @@ class Native(Wrapper[Model]):
 
     @property
     def own(self) -> Dialect | None:
-        """The dialect that was given, else the one of models of this name, as far as it is known: a server without a name
-        for its model is asked for one first."""
+        """The given dialect, else that of models with this name; None if neither is known."""
         return by_its_name(self.server.model) if self.dialect is None else self.dialect
 
     def body(self, request: Request) -> bytes:
@@ -51,11 +50,11 @@ class Native(Wrapper[Model]):
         return self.server.body(self.cleaned(request))
 
     def cleaned(self, request: Request) -> Request:
-        """The request as it is sent: to a server of one's own with the markers in its texts broken."""
+        """The request as it is sent. For a server of your own, the markers in its texts are broken."""
         return request if hosted(self.server.address.shown) else cleaned_request(request, self.own)
 
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
-        """The reply's events, with the calls in its text and what was broken in the request whole again."""
+        """The reply's events: calls in its text are calls, and markers that were broken in the request are whole."""
         sent = self.cleaned(request)
         rows = [(tool.name, tool.description, tool.parameters) for tool in sent.tools or ()]
         restorer = Restorer() if was_broken(sent.messages) or was_broken(rows) else None
