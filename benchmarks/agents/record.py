@@ -32,7 +32,7 @@ from toolspeak.models.embedded.weights import cache_dir
 
 INTO = HERE.parent / ".agents"
 PACKAGES = {"claude": "@anthropic-ai/claude-code", "codex": "@openai/codex", "opencode": "opencode-ai"}
-PINNED = {"claude": "2.1.197", "codex": "0.169.0", "opencode": "1.18.33"}
+PINNED = {"claude": "2.1.331", "codex": "0.169.0", "opencode": "1.18.33"}
 PROGRAMS = {
     "claude": "@anthropic-ai/claude-code-linux-x64/claude",
     "codex": "@openai/codex/bin/codex.js",

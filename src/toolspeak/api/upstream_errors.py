@@ -41,7 +41,12 @@ LIMITS = (
 )
 """Where the limit stands in such words."""
 
-TOO_LONG = re.compile(r"\b(input|prompt|text)\b[^.:]{0,60}\btoo (large|long|big)\b", re.IGNORECASE)
+FAILED_FOR_GOOD = re.compile(
+    r"\b(input|prompt|text)\b[^.:]{0,60}\btoo (large|long|big)\b"
+    r"|\bjinja (exception|error)|\bchat template\b[^.]{0,60}\b(error|fail)",
+    re.IGNORECASE,
+)
+"""What llama.cpp says with a 500 of a request that fails every time: too long, or not to the template's liking."""
 
 BY_KIND = {
     "invalid_api_key": 401, "authentication_error": 401, "permission_error": 403, "insufficient_quota": 429,
@@ -70,7 +75,7 @@ def failure(status: int, body: Any, *, retry_after: float | None = None) -> Mode
         return BadRequest(
             f"the server refused the request ({code}): {said or 'no reason given'}", tools_refused=refused
         )
-    if refused or TOO_LONG.search(said):  # llama.cpp says both with a 500
+    if refused or FAILED_FOR_GOOD.search(said):
         return BadRequest(f"the server refused the request ({code}): {said}", tools_refused=refused)
     return ServerFailed(
         f"the server failed{f' ({code})' if code else ''}: {said or 'no reason given'}",

@@ -1,6 +1,6 @@
 """A model behind a server, asked as `strategy` decides from what is known so far.
 
-What a server can do is not known at first. Its API offers tools, so the strategy begins native; three things can change
+What a server can do is not known at first. Its API offers tools, so the strategy begins native; four things can change
 it, each at most once, and `strategy` says in words what holds now:
 
 - Before the first request with tools, what a probe found within a day is used; else a server of one's own is looked at
@@ -9,6 +9,7 @@ it, each at most once, and `strategy` says in words what holds now:
 - `load` probes the server, for the gateway, and asks for its context; one that is down is probed again later, with growing
   pauses.
 - A server that refuses tools is prompted from then on.
+- A server that refuses a conversation with system turns after its beginning gets their text as the user's from then on.
 
 Where a call must come, and the server is not known to hold its model to one but can be held to a grammar or a schema,
 that request alone is prompted.
@@ -25,9 +26,10 @@ from contextlib import aclosing
 from dataclasses import fields, replace
 from typing import Any, cast
 
-from ..errors import BadRequest, ModelError, ModelUnreachable, ToolspeakError, UsageError
+from ..errors import BadRequest, ModelError, ModelUnreachable, PromptTooLong, ToolspeakError, UsageError
 from ..events import Event
 from ..plan.effects import Ask
+from ..plan.late_system import with_one_system_turn
 from ..types import Request
 from .base import Capability, Model
 from .http import Http
@@ -67,6 +69,8 @@ class Adaptive(Wrapper[Model]):
     ) -> None:
         self.http = http
         self.refused = ""
+        self.one_system_turn = False
+        """Whether the server refused a system turn in the middle of a conversation, and took its text from the user."""
         self.problem = ""
         """Why the server could not be probed when it was loaded, "" where it could."""
         self.context: int | None = None
@@ -167,27 +171,37 @@ class Adaptive(Wrapper[Model]):
         return self.demanding if demanded and self.demanding else self.model
 
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
-        """The reply's events; see the protocol. A server that refuses tools is asked once more, without them."""
+        """The reply's events; see the protocol. A server that refuses tools, or system turns in the middle, is asked once more,
+        without them."""
         # A template is needed for messages that become an exact prompt, not for a prompt as it is.
         if request.tools or (self._preferred.exact and request.prompt is None):
             await self.look()
-        begun = False
-        model = self.now(request)
-        try:
-            async with aclosing(cast("AsyncGenerator[Event]", model.stream(request))) as events:
-                async for event in events:
-                    begun = True
-                    yield event
-            return
-        except BadRequest as error:
-            if begun or not self._goes_without(error, model):
-                raise
+        asked = with_one_system_turn(request) if self.one_system_turn else request
+        while True:
+            model, begun = self.now(asked), False
+            try:
+                async with aclosing(cast("AsyncGenerator[Event]", model.stream(asked))) as events:
+                    async for event in events:
+                        if not begun:
+                            begun, self.one_system_turn = True, self.one_system_turn or asked is not request
+                        yield event
+                return
+            except BadRequest as error:
+                if begun or (other := self._instead(error, model, request, asked)) is None:
+                    raise
+                asked = other
+
+    def _instead(self, error: BadRequest, model: Model, request: Request, asked: Request) -> Request | None:
+        """What to ask after a refusal: without tools, or with one system turn; None for nothing else."""
+        if self._goes_without(error, model):
             self.refused = f"it refused them: {error.reason or error}"
-        self._settle(self.server_capabilities)
-        log.info("%s: %s", self.name, self.strategy.line)
-        async with aclosing(cast("AsyncGenerator[Event]", self.model.stream(request))) as events:
-            async for event in events:
-                yield event
+            self._settle(self.server_capabilities)
+            log.info("%s: %s", self.name, self.strategy.line)
+            return asked
+        if asked is not request or isinstance(error, PromptTooLong):
+            return None
+        moved = with_one_system_turn(request)
+        return None if moved is request else moved
 
     def _goes_without(self, error: BadRequest, asked: Model) -> bool:
         """Whether tools go into the prompt after this error."""
