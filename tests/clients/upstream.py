@@ -97,7 +97,7 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
     asked = json.loads(body or b"{}")
     if scope["path"].endswith("/models"):
         await _reply(send, 200, {"object": "list", "data": [{"id": SECRET, "object": "model"}]})
-    elif "messages" not in asked:
+    elif not scope["path"].endswith("/chat/completions"):  # it counts no tokens, and lays out no template
         await _reply(send, 404, {"error": {"message": "there is nothing else here"}})
     elif (text := spoken(asked["messages"], named if (named := asked["model"]) in ts.dialects() else "hermes")) is None:
         said = {"message": f"CUDA error on {SECRET} at http://10.1.2.3:8000", "type": "server_error"}
