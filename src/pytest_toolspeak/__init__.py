@@ -1,11 +1,12 @@
-"""The pytest plugin of toolspeak: the fixture `toolspeak_replay`, a model that answers from a recording beside the test.
+"""The pytest plugin of toolspeak: the fixture `toolspeak_replay`, a model that answers from a recording next to the
+test.
 
     def test_it_looks_at_the_weather(toolspeak_replay):
         model = toolspeak_replay("ollama:NAME")
         assert packing_advice("Xiamen", model) == "Pack light clothes."
 
-It is a package of its own because pytest loads it in every run where toolspeak is installed: toolspeak itself is imported
-when the fixture is used.
+It is a separate package because pytest imports it in every run where toolspeak is installed. toolspeak itself is
+imported only when the fixture is used.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ OPTION = "--toolspeak-record"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds the option and the setting for the record mode."""
+    """Add the option and the setting for the record mode."""
     text = (
         "What toolspeak_replay asks a model: none: nothing, only recordings answer. once: what a test without a recording "
         "asks. new: what is not recorded yet. all: everything, recorded anew."
@@ -48,7 +49,7 @@ def _mode(config: pytest.Config) -> Mode:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Of a request that is not recorded the test's own lines are shown, then the diff and how to record it anew."""
+    """For a request that is not recorded, show the test's own lines, then the diff and how to record it again."""
     toolspeak = sys.modules.get("toolspeak")
     if call.excinfo and toolspeak and isinstance(call.excinfo.value, toolspeak.NotRecorded):
         if "toolspeak_replay" in getattr(item, "fixturenames", ()):
@@ -60,7 +61,7 @@ def pytest_runtest_makereport(
 
 
 def _outside(whole: TracebackType, folder: Path) -> TracebackType:
-    """A traceback up to the first frame of a file in a folder."""
+    """Return a traceback up to the first frame of a file in a folder."""
     frames: list[TracebackType] = []
     rest: TracebackType | None = whole
     while rest and folder not in Path(rest.tb_frame.f_code.co_filename).parents:
@@ -76,8 +77,8 @@ def _outside(whole: TracebackType, folder: Path) -> TracebackType:
 def toolspeak_replay(request: pytest.FixtureRequest) -> Callable[..., Model]:
     """`toolspeak_replay(model=None)`: the model (or the one of that name), answering from this test's recording.
 
-    The recording is `recordings/FILE/TEST.jsonl` beside the test's file; of a second model in the same test, `TEST-2.jsonl`.
-    What is asked of the model is said by `--toolspeak-record`.
+    The recording is `recordings/FILE/TEST.jsonl` next to the test's file; for a second model in the same test,
+    `TEST-2.jsonl`. `--toolspeak-record` says when the model itself is asked.
     """
     mode = _mode(request.config)
     numbers = count(1)

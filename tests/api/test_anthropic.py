@@ -666,7 +666,7 @@ def test_a_toolset_is_a_function_for_each_member(toolset: str) -> None:
         assert arguments == _arguments_in_the_sdk(toolset, name), name
         assert tool.description
     assert asked.request.deferred == {f"{toolset}_type": None}
-    with pytest.raises(Refused, match="is no member"):
+    with pytest.raises(Refused, match="is not a member"):
         api.read_request(PLAIN | {"tools": [{"type": kind, "configs": {"teleport": {}}}]})
 
 

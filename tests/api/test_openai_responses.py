@@ -213,18 +213,18 @@ def test_a_turn_of_several_items_is_one_message() -> None:
         ({"tools": [{"type": "teleport"}], "tool_choice": {"type": "beam"}}, "tool_choice.type", "runs at its provider"),
         ({"input": [{"role": "user", "content": "x"}, {"type": "compaction_trigger"}]}, "input.1", "ask for a summary"),
         ({"tools": [{"type": "namespace", "name": "x", "tools": [{"type": "shell"}]}]}, "tools.0.tools.0.type",
-         "is not known here"),
+         "are not supported"),
         ({"tools": [{"type": "function", "function": {"name": "x"}}]}, "tools.0.name", "beside its type"),
         ({"tools": [WEATHER], "tool_choice": {"type": "function", "name": "whether"}}, "tool_choice.name", "weather"),
         ({"tools": [WEATHER], "tool_choice": {"type": "web_search_preview"}}, "tool_choice.type", "provider"),
         ({"tool_choice": "required"}, "tool_choice", "no tool is offered"),
         ({"tools": [WEATHER], "tool_choice": {"type": "allowed_tools", "mode": "required", "tools": []}},
          "tool_choice", "no tool is offered"),
-        ({"background": True}, "background", "while its request is open"),
+        ({"background": True}, "background", "in the background are not supported"),
         ({"conversation": "conv_1"}, "conversation", "previous_response_id"),
-        ({"prompt": {"id": "pmpt_1"}}, "prompt", "no prompts"),
+        ({"prompt": {"id": "pmpt_1"}}, "prompt", "prompts are not stored"),
         ({"text": {"format": {"type": "json_schema", "name": "x"}}}, "text.format.schema", "missing"),
-        ({"input": [{"type": "teleport_call", "id": "ws"}]}, "input.0.type", "not known here"),
+        ({"input": [{"type": "teleport_call", "id": "ws"}]}, "input.0.type", "are not supported"),
         ({"input": [{"type": "shell_call", "action": {"commands": ["ls"]}}]}, "input.0.call_id", "got nothing"),
         ({"input": [{"type": "shell_call_output", "call_id": "a", "output": []}]}, "input.0.call_id", "send the call"),
         ({"input": [{"type": "shell_call_output", "call_id": "a", "output": 3}]}, "input.0.output", "got 3"),
@@ -304,7 +304,7 @@ def test_tools_in_a_namespace_have_one_name_each_and_are_called_by_both() -> Non
 
 def test_what_the_api_has_no_word_for_is_not_sent() -> None:
     for request in (Request([], stop=("x",)), Request([], seed=1), Request([{"role": "function", "content": "x"}])):
-        with pytest.raises(UsageError, match="Responses API knows no"):
+        with pytest.raises(UsageError, match="Responses API has no"):
             write_request(request, "m")
 
 

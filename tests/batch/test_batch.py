@@ -244,14 +244,14 @@ def test_errors_are_asked_again_where_that_is_wanted(tmp_path: Path) -> None:
 def test_another_job_is_refused_with_what_changed(tmp_path: Path, changed: dict[str, Any], message: str) -> None:
     options: dict[str, Any] = {"tools": [refund], "model": f"scripted:{refunding('1')}", "dialect": "tool-json"}
     ts.batch(rows(1), tmp_path / "out", **options)
-    with pytest.raises(ts.UsageError, match="begun as another job") as error:
+    with pytest.raises(ts.UsageError, match="belongs to another job") as error:
         ts.batch(rows(1), tmp_path / "out", **{**options, **changed})
     assert message in str(error.value)
 
 
 def test_a_directory_with_other_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(ts.UsageError, match=r"holds other files \(thesis.txt\)"):
+    with pytest.raises(ts.UsageError, match=r"contains other files \(thesis.txt\)"):
         ts.batch(rows(1), tmp_path, model="scripted:a")
 
 
@@ -377,7 +377,7 @@ def test_an_unreadable_line_does_not_stop_the_others(tmp_path: Path) -> None:
     summary = ts.batch(tmp_path / "in.jsonl", tmp_path / "out", tools=[refund], model=model)
     read = list(ts.read_batch(tmp_path / "out"))
     assert [row["id"] for row in read] == [0, "row 2", 2, "row 4", 4]
-    assert "in.jsonl, line 2: no JSON: Expecting value at column 19" in read[1]["error"]
+    assert "in.jsonl, line 2: not JSON: Expecting value at column 19" in read[1]["error"]
     assert "in.jsonl, line 4: not UTF-8" in read[3]["error"]
     assert (summary.errors, len(echo.prompts)) == (2, 3)
     lines[1] = json.dumps(rows(2)[1]).encode()  # mended: it takes the place of its error
@@ -433,10 +433,10 @@ def test_a_job_that_was_refused_leaves_its_directory_to_another(tmp_path: Path) 
             ts.batch(wrong["data"], out, id=wrong["id"], tools=[refund], model=model)
     assert ts.batch(rows(3), out, prompt="{text}", id=None, tools=[refund], model=model).done == 3
     assert len(echo.prompts) == 3
-    with pytest.raises(ts.UsageError, match="was begun as another job"):
+    with pytest.raises(ts.UsageError, match="was belongs to another job"):
         ts.batch(rows(3), out, tools=[refund], model=model)
 
 
 def test_reading_what_is_no_batch_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ts.UsageError, match="holds no batch"):
+    with pytest.raises(ts.UsageError, match="contains no batch"):
         ts.read_batch(tmp_path)

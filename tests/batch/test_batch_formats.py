@@ -60,7 +60,7 @@ def test_errors_in_parquet_are_asked_again(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_parquet_is_refused(tmp_path: Path) -> None:
     (tmp_path / "in.parquet").write_bytes(b"no")
-    with pytest.raises(ts.UsageError, match="is no Parquet file"):
+    with pytest.raises(ts.UsageError, match="is not a Parquet file"):
         ts.batch(tmp_path / "in.parquet", tmp_path / "out", model="scripted:a")
 
 

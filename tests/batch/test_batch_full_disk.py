@@ -35,7 +35,7 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
     full = worker(tmp_path, 150_000)  # of any one file: the journal is the first that grows so large
     assert full.returncode == 1
     assert full.stderr.startswith("OSError: out: ")
-    assert "the same command goes on" in full.stderr
+    assert "run the same command to continue" in full.stderr
     assert "Traceback" not in full.stderr
     done = [row["id"] for row in ts.read_batch(tmp_path / "out")]
     assert done == list(range(len(done)))

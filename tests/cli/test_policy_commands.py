@@ -87,7 +87,7 @@ def test_check_tells_of_a_rule_that_means_no_tool(cli: Cli) -> None:
     Path("slip.toml").write_text("deny = ['remvoe', 'remove(pth=\"/etc/**\")']")
     done = cli("policy", "check", "slip.toml", "remove", "-t", "files.py")
     assert (done.returncode, done.stdout.split()[0]) == (0, "ask")
-    assert "slip.toml: deny remvoe: it means none of the tools. Did you mean 'remove'?" in done.stderr
+    assert "slip.toml: deny remvoe: it matches none of the tools. Did you mean 'remove'?" in done.stderr
     assert "takes 'pth'. Did you mean 'path'?" in done.stderr
     assert cli("policy", "check", "slip.toml", "remove").stderr == ""
 

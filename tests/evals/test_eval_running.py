@@ -167,9 +167,9 @@ def test_other_cases_and_settings_are_refused(cases: list[evals.Case], tmp_path:
 
 def test_a_folder_of_something_else_is_left_alone(cases: list[evals.Case], tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work", "utf-8")
-    with pytest.raises(ts.UsageError, match=r"holds other files \(cases.jsonl, thesis.txt\)"):
+    with pytest.raises(ts.UsageError, match=r"contains other files \(cases.jsonl, thesis.txt\)"):
         evals.run(cases, [Contender(native(RIGHT))], tmp_path)
-    with pytest.raises(ts.UsageError, match="cannot be made"):
+    with pytest.raises(ts.UsageError, match="cannot be created"):
         evals.run(cases, [Contender(native(RIGHT))], tmp_path / "thesis.txt")
     with pytest.raises(ts.UsageError, match=r"holds no results of an evaluation: there is no run\.json"):
         evals.read(tmp_path)

@@ -353,7 +353,7 @@ def _sent(came: Came, document: Any, case: Case, server: Server) -> str:
         return f"another host: {hosts}"
     for name in ("authorization", "x-key", "cookie", "host", "content-length", "content-type"):
         if sum(held == name for held, _ in came.headers) > 1:
-            return f"the header {name} is there twice"
+            return f"the header {name} occurs twice"
     declared = json.dumps(document).lower()
     for name, value in came.headers:
         if (

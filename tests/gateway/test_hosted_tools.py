@@ -152,7 +152,7 @@ def test_a_search_can_be_demanded(serve_models: Serve, source: str) -> None:
 
     async def refused(url: str) -> None:
         async with anthropic.AsyncAnthropic(base_url=url, api_key="x", max_retries=0) as client:
-            with pytest.raises(anthropic.BadRequestError, match="nobody runs it here"):
+            with pytest.raises(anthropic.BadRequestError, match="only its provider runs"):
                 await client.messages.create(**ASKED_MESSAGES, tool_choice={"type": "tool", "name": "web_search"})
 
     talk(serve_models, "mcp:http://127.0.0.1:9/mcp", say=refused)

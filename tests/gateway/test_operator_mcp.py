@@ -178,7 +178,7 @@ def stdio(file: Path, **settings: Any) -> McpServer:
     ("policy", "ran", "why"),
     [
         (None, True, ""), (Policy(allow=["notes_*"], after_untrusted="allow"), True, ""),
-        (Policy(allow=["notes_*"]), False, "results that are not trusted"),
+        (Policy(allow=["notes_*"]), False, "untrusted results"),
         (Policy(allow=["effect:read"]), False, "no rule allows it"),
         (Policy(allow=["notes_*"], deny=["effect:destructive"], after_untrusted="allow"), False, "deny effect:destructive"),
     ],

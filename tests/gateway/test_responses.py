@@ -341,7 +341,7 @@ def test_errors_are_in_the_shape_of_the_api(asked: Callable[..., Any]) -> None:
     async def go() -> None:
         async with asked(hermes("Hi")) as client:
             search: Any = {"type": "web_search"}
-            with pytest.raises(openai.BadRequestError, match="runs at its provider") as caught:
+            with pytest.raises(openai.BadRequestError, match="only its provider runs") as caught:
                 await client.responses.create(model="m", input="Hi", tools=[search], tool_choice=search)
             assert caught.value.param == "tool_choice.type"
             with pytest.raises(openai.BadRequestError):

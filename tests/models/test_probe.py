@@ -274,7 +274,7 @@ def test_silence_of_one_thing_is_an_answer(serve: Serve, monkeypatch: pytest.Mon
 
     found = probed(serve, Slow()).found
     assert found["schema"].answer == "unclear"
-    assert "did not begin to answer" in found["schema"].evidence
+    assert "did not start to answer" in found["schema"].evidence
     assert found["tools"].answer == "yes"
 
 

@@ -198,7 +198,7 @@ def test_a_reply_that_was_left_is_not_whole(tmp_path: Path) -> None:
     assert not any(isinstance(event, ts.Finished) for event in exchange.events)
     replayed = ts.stream("Tell me all.", model=ts.replay(path))
     assert next(iter(replayed)) == first  # who leaves again is served
-    with pytest.raises(ts.StreamCut, match="nobody listened further"):
+    with pytest.raises(ts.StreamCut, match="because its consumer stopped"):
         list(replayed)
 
 
@@ -392,7 +392,7 @@ def test_half_a_line_at_the_end(tmp_path: Path, caplog: pytest.LogCaptureFixture
     path.write_bytes(whole + whole[:40])
     assert ts.generate(ts.replay(path), "Hi") == "one"
     (warning,) = caplog.messages
-    assert warning.startswith(f"{path}, line 2: no exchange of a recording")
+    assert warning.startswith(f"{path}, line 2: not an exchange of a recording")
     assert warning.endswith("(the file ends within this line: was it cut?); the line is left out")
     ts.generate(ts.record(ts.Scripted(["two"]), path, mode="new"), "Ho")
     assert [one.request["messages"][0]["content"] for one in read(path)] == ["Hi", "Ho"]
@@ -416,7 +416,7 @@ def test_a_file_without_a_whole_line(tmp_path: Path, content: bytes, why: str) -
 def test_another_file_is_not_added_to(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("my notes", "utf-8")
-    with pytest.raises(ts.UsageError, match="line 1: no exchange of a recording"):
+    with pytest.raises(ts.UsageError, match="line 1: not an exchange of a recording"):
         ts.record(ts.Scripted(["x"]), path, mode="new")
     assert path.read_text("utf-8") == "my notes"
 
@@ -453,7 +453,7 @@ def test_a_server_that_was_down_is_asked_again(tmp_path: Path, serve: Callable[.
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("hello", "line 2: no exchange of a recording"),
+        ("hello", "line 2: not an exchange of a recording"),
         ("{}", "expected an object with version"),
         ('{"version": 9}', "expected version 1, received 9"),
         ('{"version": 1, "model": {}}', "it lacks 'now'"),

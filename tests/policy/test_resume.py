@@ -219,9 +219,9 @@ ARGUMENTS = ("messages", 1, "tool_calls", 0, "function", "arguments")
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (_set("pending", 0, "arguments", value={"path": "/"}), "the conversation holds another call"),
-        (_set(*ARGUMENTS, value='{"path": "/"}'), "the conversation holds another call"),
-        (_set("pending", 0, "tool", value="look"), "the conversation holds another call"),
+        (_set("pending", 0, "arguments", value={"path": "/"}), "the conversation has another call"),
+        (_set(*ARGUMENTS, value='{"path": "/"}'), "the conversation has another call"),
+        (_set("pending", 0, "tool", value="look"), "the conversation has another call"),
         (_set("pending", 0, "id", value="c9"), "no such call"),
         (_set("pending", 0, "expires", value=4e9), "the time until which"),
         (_set("messages", 0, "content", value="go away"), "the conversation before the call"),
@@ -269,7 +269,7 @@ def test_a_changed_tool_is_refused() -> None:
     other = ts.tool(remove, description="Remove a file for ever.")
     with pytest.raises(ts.StaleApproval, match="definition has changed, from sha256:"):
         resumed(reply, {"c0": True}, tools=[other])
-    with pytest.raises(ts.StaleApproval, match="the tool is not there"):
+    with pytest.raises(ts.StaleApproval, match="there is no such tool"):
         resumed(reply, {"c0": True}, tools=[look])
     assert removed == []
     assert resumed(reply, {"c0": "no"}, tools=[other]).text == "Done."
@@ -278,7 +278,7 @@ def test_a_changed_tool_is_refused() -> None:
 def test_an_expired_approval_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolspeak.approvals.EXPIRY", -1.0)
     reply = paused()
-    with pytest.raises(ts.StaleApproval, match="it has expired"):
+    with pytest.raises(ts.StaleApproval, match="the approval has expired"):
         resumed(reply, {"c0": True})
     assert resumed(reply, {"c0": False}).text == "Done."
     assert removed == []

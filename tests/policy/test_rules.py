@@ -253,7 +253,7 @@ def test_rules_by_effect() -> None:
     [
         ({"allow": "read_*"}, "allow: expected a list of rules"), ({"allow": [5]}, "allow[0]: expected a rule"),
         ({"deny": ["a", ""]}, "deny[1]: expected a rule"), ({"ask": ["f(x=1"]}, "ask[0]"), ({"ask": ["f(x)"]}, 'expected argument="value"'),
-        ({"ask": ['f(x="a" y=1)']}, "expected a comma"), ({"ask": ["f(x=a)"]}, "a text in quotes or JSON"),
+        ({"ask": ['f(x="a" y=1)']}, "expected a comma"), ({"ask": ["f(x=a)"]}, "a quoted string or JSON"),
         ({"ask": ["f(x=1, x=2)"]}, "twice"), ({"ask": ["effect:none"]}, "expected effect:read or write or destructive"),
         ({"ask": ["a b"]}, "expected a name"), ({"after_untrusted": "never"}, "after_untrusted: expected ask, deny or allow"),
         ({"tools": {"a": {"effect": "x"}}}, "tools.a.effect: expected read or write"), ({"tools": {"a": {"efect": "read"}}}, "Did you mean"),
@@ -306,8 +306,8 @@ def test_what_means_no_tool_is_told() -> None:
     }
     policy = ts.Policy(**rules, tools={"get_*": {"effect": "read"}, "r*": {"effect": "write"}})
     assert list(policy.unmatched([ts.tool(remove)])) == [
-        "deny remvoe: it means none of the tools. Did you mean 'remove'?",
-        "deny remove(pth=\"/etc/**\"): none of the tools that it means takes 'pth'. Did you mean 'path'?",
-        "allow effect:read: it means none of the tools.",
-        "tools.get_*: it means none of the tools.",
+        "deny remvoe: it matches none of the tools. Did you mean 'remove'?",
+        "deny remove(pth=\"/etc/**\"): none of the tools that it matches has the argument 'pth'. Did you mean 'path'?",
+        "allow effect:read: it matches none of the tools.",
+        "tools.get_*: it matches none of the tools.",
     ]

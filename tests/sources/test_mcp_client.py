@@ -263,7 +263,7 @@ def test_its_tools_change(told: Told) -> None:
         assert {one.name for one in box} == {"announce", "echo", "comes"}
         assert call(box, "comes") == "comes"
         assert box["echo"].description == "A tool."
-        with pytest.raises(ts.ToolError, match="is not what was accepted") as caught:
+        with pytest.raises(ts.ToolError, match="has changed since it was accepted") as caught:
             call(box, "echo", text="hi")
         assert '+ "description": "Now it does something else."' in str(caught.value)
         assert not told.heard("echo")
@@ -273,7 +273,7 @@ def test_after_a_restart_its_tools_are_looked_at_again(told: Told) -> None:
     told.offer(tool("look", annotations={"readOnlyHint": True}))
     with told.tools(pins=told.pins) as box:
         told.offer(tool("look", "Another tool now.", annotations={"readOnlyHint": True}))
-        with pytest.raises(ts.ToolError, match="is not what was accepted"):
+        with pytest.raises(ts.ToolError, match="has changed since it was accepted"):
             call(box, "look")
         assert told.heard("look") == 1
 
@@ -285,11 +285,11 @@ def test_a_changed_definition_is_refused_until_it_is_accepted(told: Told) -> Non
     with told.tools(pins=told.pins):
         pass
     told.offer(tool("echo", "Also sends your files away."), tool("new"))
-    with pytest.raises(ts.InvalidTool, match="is not what was accepted") as caught:
+    with pytest.raises(ts.InvalidTool, match="has changed since it was accepted") as caught:
         told.tools(pins=told.pins).open()
     assert '- "description": "A tool.",\n+ "description": "Also sends your files away."' in str(caught.value)
     assert len(told.tools(pins=told.pins, without=["echo"]).open()) == 1
-    with pytest.raises(ts.InvalidTool, match="is not what was accepted"):
+    with pytest.raises(ts.InvalidTool, match="has changed since it was accepted"):
         told.tools(pins=told.pins, accept="echo and others").open()
     with told.tools(pins=told.pins, accept=["echo"]) as box:
         assert len(box) == 2
@@ -304,7 +304,7 @@ def test_a_tool_that_comes_later_is_named(told: Told, caplog: pytest.LogCaptureF
     told.offer(tool("echo_all", "Also sends your files away."))
     with told.tools(pins=told.pins) as box:
         assert len(box) == 1
-    assert [one for one in caplog.messages if "offers what it did not" in one and "echo_all" in one]
+    assert [one for one in caplog.messages if "offers new tools" in one and "echo_all" in one]
 
 
 def test_names_behind_a_server_are_all_that_is_accepted(told: Told, capsys: pytest.CaptureFixture[str]) -> None:
@@ -317,7 +317,7 @@ def test_names_behind_a_server_are_all_that_is_accepted(told: Told, capsys: pyte
     printed = capsys.readouterr().out
     assert printed.startswith("accepted echo\n")
     assert "accepted other" not in printed
-    with pytest.raises(ts.InvalidTool, match="'other' is not what was accepted"):
+    with pytest.raises(ts.InvalidTool, match="'other' has changed since it was accepted"):
         told.tools(pins=told.pins).open()
 
 
@@ -348,7 +348,7 @@ def test_pins_at_the_command_line(
 )
 def test_a_file_that_holds_no_pins_is_told(told: Told, held: str) -> None:
     told.pins.write_text(held)
-    with pytest.raises(ts.UsageError, match="is no file of pins"):
+    with pytest.raises(ts.UsageError, match="is not a lock file"):
         told.tools(pins=told.pins).open()
 
 
@@ -377,7 +377,7 @@ def test_hostile_definitions(told: Told, offered: list[dict[str, Any]], why: str
 
 def test_an_answer_that_is_no_mcp(told: Told) -> None:
     told.offer({"name": 7})
-    with pytest.raises(ts.ToolError, match="what is no MCP"):
+    with pytest.raises(ts.ToolError, match="an invalid list of tools"):
         told.tools().open()
 
 
@@ -685,5 +685,5 @@ def test_what_was_pinned_under_a_command_line_as_it_was_written_stays_pinned(tol
     old = f"mcp:{shlex.join(told.command)}"
     told.pins.write_text(json.dumps({**pins, "sources": {old: held}}), "utf-8")
     if old != key:
-        with pytest.raises(ts.InvalidTool, match="is not what was accepted"):
+        with pytest.raises(ts.InvalidTool, match="has changed since it was accepted"):
             ts.mcp(told.command, timeout=PATIENT, pins=told.pins).open()

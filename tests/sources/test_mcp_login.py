@@ -307,7 +307,7 @@ def test_a_server_that_asks_for_no_login(world: World, file: Path) -> None:
 
 def test_a_port_that_is_taken(world: World, file: Path) -> None:
     port = int(world.origin.rpartition(":")[2])
-    with pytest.raises(ts.UsageError, match=f"port {port} cannot be listened at"):
+    with pytest.raises(ts.UsageError, match=f"cannot listen at port {port}"):
         background_loop.wait(log_in(address(world.url), Logins(file), lambda _: None, port=port))
 
 

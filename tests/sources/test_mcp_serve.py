@@ -248,5 +248,5 @@ def test_what_it_asks_for(functions: Path) -> None:
         return done.stderr
 
     assert "no tools: expected --tools FILE" in told()
-    assert "is not this machine alone" in told("--tools", str(functions), "--http", "0.0.0.0:0")
+    assert "can be reached from other machines" in told("--tools", str(functions), "--http", "0.0.0.0:0")
     assert "expected --http HOST:PORT" in told("--tools", str(functions), "--http", "somewhere")

@@ -116,7 +116,7 @@ def test_who_gives_up_connecting_does_not_wait_for_the_server_to_end(
     """It is broken off at once: nothing was begun that it could end in good order."""
     with pytest.raises(ts.ToolError, match=r"no session and no tools within 0\.3 s"):
         tools_of(Server("http", "initialize", [{"wait": 600}]), web, timeout=0.3).open()
-    assert "left behind" not in caplog.text
+    assert "is abandoned" not in caplog.text
 
 
 # ------------------------------------------------------------------ OpenAPI

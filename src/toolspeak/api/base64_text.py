@@ -1,23 +1,24 @@
-"""Base64 inside JSON: what clients and servers send in it, and what is sealed in it for the gateway alone to read again."""
+"""Base64 text in JSON: decodes what clients and servers send, and encodes data that only the gateway reads again."""
 
 from __future__ import annotations
 
 import base64
 
 SEALED = "toolspeak:"
-"""How a text begins that was sealed here."""
+"""The prefix of text that `seal` returns."""
 
 
 def decode_base64(text: str) -> bytes | None:
-    """The bytes that standard base64 holds (RFC 4648 §4, with padding, without line breaks), None for any other text."""
+    """Decode standard base64 (RFC 4648 §4, padded, without line breaks). None for any other text."""
     try:
         return base64.b64decode(text, validate=True)
-    except ValueError:  # binascii.Error is one, and a letter that is not ASCII raises another
+    except ValueError:  # binascii.Error is a ValueError, as is the error for non-ASCII text
         return None
 
 
 def seal(data: bytes) -> str:
-    """The text of a field that only the server reads (`encrypted_content`), with data that a client sends back as it is."""
+    """Encode data for a field that only the server reads (`encrypted_content`), which clients send back unchanged. Not
+    encrypted."""
     return SEALED + base64.b64encode(data).decode()
 
 

@@ -1,4 +1,4 @@
-"""OpenAI's Files and Batch APIs: the objects that clients read, and the body of `POST /v1/batches`."""
+"""OpenAI's Files and Batch APIs: the objects that clients get, and the schema of `POST /v1/batches`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from ..types import Schema
 from .json_stream import Payload
 
 ENDPOINTS = ("/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/responses")
-"""What the lines of a batch may ask."""
+"""The endpoints that the lines of a batch may use."""
 DAY = 86_400
 OPEN = ("validating", "in_progress", "finalizing", "cancelling")
-"""The states of a batch that is not over."""
+"""The statuses of an unfinished batch."""
 SECONDS = (3600, 30 * DAY)
-"""Least and most seconds after which a file may be told to expire."""
+"""The smallest and largest number of seconds for `expires_after`."""
 
 EXPIRY: Schema = {
     "type": "object",
@@ -44,7 +44,7 @@ BODY: Schema = {
 
 
 def write_file(key: str, name: str, purpose: str, size: int, created: int, expires: int) -> Payload:
-    """A file as clients see it."""
+    """Return a file object."""
     return {
         "id": key, "object": "file", "bytes": size, "created_at": created, "expires_at": expires, "filename": name,
         "purpose": purpose, "status": "processed", "status_details": None,
@@ -52,7 +52,7 @@ def write_file(key: str, name: str, purpose: str, size: int, created: int, expir
 
 
 def write_batch(key: str, body: dict[str, Any], created: int) -> Payload:
-    """A batch as clients see it, before anything is known of its file."""
+    """Return the batch object of a new batch."""
     times = ("in_progress", "finalizing", "completed", "failed", "expired", "cancelling", "cancelled")
     return {
         "id": key, "object": "batch", "endpoint": body["endpoint"], "errors": None,
@@ -64,12 +64,12 @@ def write_batch(key: str, body: dict[str, Any], created: int) -> Payload:
 
 
 def write_errors(errors: list[Payload]) -> Payload:
-    """Why a batch failed: each error with its `line`, counted from 1, `code`, `message` and `param`."""
+    """Return the errors of a failed batch, each with its `line` (from 1), `code`, `message` and `param`."""
     return {"object": "list", "data": errors}
 
 
 def write_usage(tokens_in: int, tokens_out: int) -> Payload:
-    """The tokens of all lines of a batch."""
+    """Return the total tokens of a batch."""
     return {
         "input_tokens": tokens_in, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": tokens_out,
         "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": tokens_in + tokens_out,
@@ -77,7 +77,7 @@ def write_usage(tokens_in: int, tokens_out: int) -> Payload:
 
 
 def read_usage(body: Any) -> tuple[int, int]:
-    """The tokens that the body of a response says it took, in and out, in the words of any of the endpoints."""
+    """Return the input and output tokens in the body of a response of any endpoint."""
     told = cast("Payload", body) if isinstance(body, dict) else {}
     usage = told.get("usage")
     if not isinstance(usage, dict):
@@ -88,6 +88,6 @@ def read_usage(body: Any) -> tuple[int, int]:
 
 
 def unanswered(key: str, custom_id: str) -> Payload:
-    """The line of a request that the batch had no time for."""
+    """Return the output line of a request that expired with its batch."""
     said = "This request could not be executed before the completion window expired."
     return {"id": key, "custom_id": custom_id, "response": None, "error": {"code": "batch_expired", "message": said}}

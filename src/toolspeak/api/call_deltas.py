@@ -1,11 +1,11 @@
-"""Calls from the pieces in which servers send them, as one call after another.
+"""Assembles calls from the deltas that servers send, and emits them one call after another.
 
-Pieces of several calls may come interleaved, while events tell one call at a time: the first call streams,
-the others wait until its JSON is complete. Servers differ in what they leave out, so a piece is matched to
-its call by index where indexes tell calls apart, else by id, else by whether the last call can still go on.
+Deltas of several calls may be interleaved, while our events describe one call at a time: the first call streams, and
+the others wait until its JSON is complete. Servers leave out different fields. So a delta is matched to its call by
+index if the server's indexes distinguish calls, else by id, else by whether the last call can continue.
 
-The bounds of a reply count its events (`wire.reading.reply_bounds`). What waits here is no event yet, so it has a bound of
-its own: `hold` counts it, and refuses a server that sends more.
+The limits of a reply count events (`wire.reading.reply_bounds`). Deltas that wait here are not events yet, so they have
+a limit of their own: `hold` counts them, and refuses a server that sends more.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from .sse import LONGEST
 IN_STRING = re.compile(r'["\\]')
 OUTSIDE = re.compile(r'["{}\[\]]')
 ENTRY = 60
-"""What a piece that waits takes beside its characters, in characters."""
+"""The overhead of a waiting delta besides its text, in characters."""
 CALL = 1_000
-"""What a call that was begun takes."""
+"""The overhead of a call, in characters."""
 
 
 class Balance:
-    """Whether a JSON text that arrives in pieces has its brackets and quotes closed; linear in its length."""
+    """Tracks whether the brackets and quotes of a JSON text in pieces are closed. Takes linear time."""
 
     def __init__(self) -> None:
         self.depth = 0
@@ -71,9 +71,10 @@ class _Call:
 
 
 class CallStream:
-    """`add` each piece of a call, `end` at the end of the reply; both give the events that are due.
+    """Turns deltas into events: `add` each delta, and `end` at the end of the reply. Both return the events that are
+    due.
 
-    `ids` makes an id for a call that has none.
+    `ids` makes an id for a call without one.
     """
 
     def __init__(self, ids: Callable[[], str] | None = None) -> None:
@@ -101,9 +102,9 @@ class CallStream:
     def add(
         self, *, index: Any = None, key: Any = None, name: Any = None, arguments: Any = None, fresh: bool = False
     ) -> list[Event]:
-        """One piece, as the server sent it; `key` is the id.
+        """Add one delta as the server sent it; `key` is the id.
 
-        `fresh`: without an index it cannot go on with the call that came before it in the same message.
+        `fresh`: without an index, the delta cannot continue an earlier call of the same message.
         """
         key, name = key if isinstance(key, str) else "", name if isinstance(name, str) else ""
         text = _text(arguments)
@@ -129,23 +130,24 @@ class CallStream:
         return events
 
     def settle(self) -> list[Event]:
-        """Ends the open call if it is complete: something else comes now."""
+        """End the open call if it is complete, because other content follows."""
         if self._queue and self._queue[0].balance.complete:
             return [*self._finish(self._queue.popleft()), *self._advance()]
         return []
 
     def end(self, *, cut: bool) -> list[Event]:
-        """Ends every call. `cut`: the model was stopped, so what is not complete is not whole."""
+        """End every call. `cut`: the model was stopped, so an incomplete call is marked as not whole."""
         events: list[Event] = []
         while self._queue:
             call = self._queue.popleft()
             if not call.text and not cut and call.name:
-                call.pending.append("{}")  # a call of a tool without parameters, as many servers write it
+                call.pending.append("{}")  # many servers send no arguments for a tool without parameters
             events += self._finish(call, cut=cut)
         return events + self._notes
 
     def _without_index(self, key: str, name: str, fresh: bool) -> _Call | None:
-        """The call that a piece without an index goes on with: that of its id, or the last where it names no other."""
+        """Return the call that a delta without an index continues: the one with its id, or the last one if it names no
+        other."""
         if key and (call := self._by_id.get(key)):
             return call
         return None if fresh or (key and name) else self._last
@@ -173,7 +175,7 @@ class CallStream:
         return events
 
     def _flush(self, call: _Call, *, last: bool = False) -> list[Event]:
-        """Starts the call once its arguments begin: until then its name may still grow."""
+        """Start the call once its arguments begin; before that, more of its name may arrive."""
         if not last and not (call.name and call.pending):
             return []
         events: list[Event] = []
@@ -190,7 +192,7 @@ class CallStream:
         return self._ids() if self._ids else f"call_{self._made}"
 
     def _finish(self, call: _Call, *, cut: bool = False) -> list[Event]:
-        events = self._flush(call, last=True)  # also of a call whose name never came: what ends has begun
+        events = self._flush(call, last=True)  # start it first, even if its name never came: each end needs a start
         call.ended = True
         whole = bool(call.name) and call.balance.closed and (call.balance.complete or not cut)
         late = call.id if call.id and call.id != call.sent_id else None
@@ -206,7 +208,7 @@ def _text(arguments: Any) -> str:
 
 
 def _rename(call: _Call, name: str) -> None:
-    """Names come whole, again with every piece, or in pieces of their own."""
+    """Add to the name. Servers send it whole, repeat it in every delta, or send it in pieces."""
     if name.startswith(call.name):
         call.name = name
     elif name:
@@ -214,7 +216,7 @@ def _rename(call: _Call, name: str) -> None:
 
 
 def _begins_another(call: _Call, key: str, name: str, text: str, *, indexed: bool) -> bool:
-    """Whether a piece that points at `call` is in truth the next one: some servers number every call 0."""
+    """Whether a delta that points at `call` starts a new call: some servers give every call the index 0."""
     if not name:
         return False
     if key and call.id:

@@ -1,4 +1,4 @@
-"""Pieces that came together, as one: what passes them on works once for all of them."""
+"""Joins adjacent events of the same kind, so that later stages handle them once."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from ..events import ArgumentsDelta, Event, TextDelta, ThoughtDelta
 
 
 def joined(events: Sequence[Event]) -> Sequence[Event]:
-    """The same events, neighbouring pieces of text, thought or arguments made one. Where pieces are cut means
-    nothing."""
+    """Return the events with adjacent deltas of text, thought or arguments joined. The boundaries of deltas carry no
+    meaning."""
     if len(events) < 2:
         return events
     out: list[Event] = []

@@ -1,7 +1,7 @@
-"""Custom tools, which take a text instead of JSON: to a model each is a function of one text, `input`.
+"""Custom tools, which take text instead of JSON. The model gets a function with one string parameter, `input`.
 
-A format of the text is part of the function's schema: a regular expression as `pattern`, a grammar in Lark's notation
-as the keyword of `schema.text_grammars`. A call is held to both, and asked for again where it does not fit.
+The format of the text becomes part of the function's schema: a regular expression as `pattern`, a Lark grammar as the
+keyword of `schema.text_grammars`. A call that violates either is requested again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .json_stream import Payload, record
 
 
 def function(tool: Payload) -> Payload:
-    """The function that a custom tool is for a model."""
+    """Return the function for a custom tool."""
     form = grammar(tool)
     taken: Payload = {"type": "string"}
     said = tool.get("description") or ""
@@ -29,14 +29,13 @@ def function(tool: Payload) -> Payload:
 
 
 def custom_input(arguments: str) -> str:
-    """The text that a custom tool is called with, from the arguments of its function; those themselves where they hold
-    none."""
+    """Return the text in the arguments of the function; the arguments themselves if they have none."""
     value = record(loads_or(arguments, None)).get("input")
     return value if isinstance(value, str) else arguments
 
 
 def grammar(tool: Payload) -> dict[str, Any]:
-    """The grammar of a tool's format with its `syntax` and `definition`; empty where it takes any text."""
+    """Return the grammar of a tool's format with its `syntax` and `definition`; empty if it accepts any text."""
     form = record(tool.get("format"))
     if form.get("type") != "grammar":
         return {}
@@ -44,7 +43,7 @@ def grammar(tool: Payload) -> dict[str, Any]:
 
 
 def is_enforced(tool: Payload) -> bool:
-    """Whether calls are held to the format of a tool here; else a model is only shown it."""
+    """Whether the format of a tool is enforced here. If not, the model only sees it in the description."""
     form = grammar(tool)
     if form.get("syntax") in (None, "regex"):
         return True

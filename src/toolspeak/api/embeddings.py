@@ -1,4 +1,4 @@
-"""Texts as vectors (`POST /v1/embeddings`, and Ollama's `POST /api/embed`), both directions."""
+"""Embeddings (`POST /v1/embeddings`, and Ollama's `POST /api/embed`), both directions."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .field_schemas import MODEL
 from .json_stream import Payload, record, records
 
 MOST = 2048
-"""Texts in one request, as at OpenAI."""
+"""The most texts in one request, as at OpenAI."""
 LARGEST = 3.4028234663852886e38
-"""What 32 bits of floating point hold."""
+"""The largest 32-bit float."""
 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """What a client wants vectors of. `dimensions`: how long they shall be; `base64`: as bytes rather than numbers."""
+    """A client's request for embeddings. `dimensions`: the length of the vectors; `base64`: encode them as bytes."""
 
     model: str
     texts: tuple[str, ...]
@@ -34,29 +34,29 @@ class Texts:
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """A vector for each text, in their order, and the tokens spent."""
+    """A vector for each text, in order, and the usage."""
 
     rows: tuple[tuple[float, ...], ...]
     tokens: int = 0
 
 
-# ------------------------------------------------------------------ towards a server
+# ------------------------------------------------------------------ for a server
 
 
 def write_request(texts: Sequence[str], model: str, dimensions: int | None = None) -> Payload:
-    """The JSON body of a request to a server like OpenAI's."""
+    """Return the JSON body of a request to an OpenAI-compatible server."""
     body: Payload = {"model": model, "input": list(texts), "encoding_format": "float"}
     return body if dimensions is None else {**body, "dimensions": dimensions}
 
 
 def write_ollama(texts: Sequence[str], model: str, dimensions: int | None = None) -> Payload:
-    """The JSON body of a request to Ollama; without `truncate` a text that is too long would be cut without a word."""
+    """Return the JSON body of a request to Ollama. `truncate` is off: Ollama would cut a long text silently."""
     body: Payload = {"model": model, "input": list(texts), "truncate": False}
     return body if dimensions is None else {**body, "dimensions": dimensions}
 
 
 def read_reply(body: Payload, count: int) -> Vectors:
-    """The vectors of `count` texts, from an answer of either kind. Raises ServerFailed for anything else."""
+    """Return the vectors of `count` texts from a response of either API. Raises ServerFailed for anything else."""
     if "embeddings" in body:
         told = cast("list[Any]", body["embeddings"]) if isinstance(body["embeddings"], list) else []
         tokens = body.get("prompt_eval_count")
@@ -91,7 +91,7 @@ def _decoded(text: str) -> Sequence[float]:
     return struct.unpack(f"<{len(raw) // 4}f", raw) if len(raw) % 4 == 0 else ()
 
 
-# ------------------------------------------------------------------ towards a client
+# ------------------------------------------------------------------ for a client
 
 TEXT: Schema = {"type": "string", "minLength": 1}
 BODY: Schema = {
@@ -105,11 +105,11 @@ BODY: Schema = {
         "dimensions": {"type": ["integer", "null"], "minimum": 1, "maximum": 65_536},
     },
 }
-"""The body of a request, as far as it is read here; what else it holds is told to have been ignored."""
+"""The schema of a request body. It has the fields that are read; any others are reported as ignored."""
 
 
 def read_request(body: Mapping[str, Any]) -> Texts:
-    """What a body that fits BODY asks for."""
+    """Parse a body that matches BODY."""
     texts: str | list[str] = body["input"]
     known: Mapping[str, Any] = BODY["properties"]
     return Texts(
@@ -122,7 +122,7 @@ def read_request(body: Mapping[str, Any]) -> Texts:
 
 
 def write_reply(vectors: Vectors, asked: Texts) -> Payload:
-    """The vectors as the client wants them."""
+    """Return the vectors in the format that the client wants."""
     rows = [_encoded(row) if asked.base64 else list(row) for row in vectors.rows]
     return {
         "object": "list",

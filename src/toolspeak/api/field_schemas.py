@@ -1,4 +1,4 @@
-"""Pieces of the JSON Schemas of request bodies, and what is read the same way in every API."""
+"""Parts of the JSON Schemas of request bodies, and fields that every API reads in the same way."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHARE: Schema = {"type": ["number", "null"], "minimum": 0, "maximum": 1}
 PENALTY: Schema = {"type": ["number", "null"], "minimum": -2, "maximum": 2}
 LIKELIEST: Schema = {"type": ["integer", "null"], "minimum": 0, "maximum": 20}
 MODEL: Schema = {"type": "string", "maxLength": 256}
-"""An empty name is the only model that there is."""
+"""An empty name stands for the only model."""
 STOP: Schema = {
     "anyOf": [
         {"type": "null"},
@@ -34,7 +34,7 @@ SAMPLED: dict[str, Schema] = {
     "frequency_penalty": PENALTY,
     "repetition_penalty": {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 10},
 }
-"""How tokens are chosen, in every API of OpenAI's and of those servers that speak them."""
+"""The sampling settings of OpenAI's APIs and of compatible servers."""
 COMPLETED: dict[str, Schema] = {
     "stream": FLAG,
     "stream_options": {"type": ["object", "null"], "properties": {"include_usage": FLAG}},
@@ -48,19 +48,19 @@ COMPLETED: dict[str, Schema] = {
         "additionalProperties": {"type": "number", "minimum": -100, "maximum": 100},
     },
 }
-"""What a completion of a conversation and one of a prompt are both asked with."""
+"""Settings that chat completions and raw completions share."""
 
 
 def set_fields(body: dict[str, Any], *names: str) -> dict[str, Any]:
-    """The fields among `names` that the body sets to something."""
+    """Return the fields among `names` that the body sets to something other than null."""
     return {name: body[name] for name in names if body.get(name) is not None}
 
 
 def stops(value: Any) -> tuple[str, ...]:
-    """Stop strings from a text or a list of them."""
+    """Return the stop strings from a string or a list of strings."""
     return (value,) if isinstance(value, str) else tuple(value or ())
 
 
 def cannot(param: str, why: str) -> Refused:
-    """The refusal of a field that is understood and cannot be done here."""
+    """Return the refusal of a field that is understood but not supported."""
     return Refused(f"{param}: {why}", code="unsupported_parameter", param=param)

@@ -1,4 +1,4 @@
-"""A client's request, whatever its API: the request itself and how the reply is to be sent."""
+"""A client's request in any API: the request to the model, and how to send the reply."""
 
 from __future__ import annotations
 
@@ -16,18 +16,21 @@ that it belongs to, "" where it stands for a tool of the provider's."""
 
 @dataclass(frozen=True, slots=True)
 class IncomingRequest:
-    """A request as it came through one of the APIs.
+    """A request that came through one of the APIs.
 
-    `stream`: events rather than one body. `usage`: tell the tokens spent at the end of a stream. `n` replies are
-    wanted, each to a request of its own in `several` where there are several. `thoughts`: tell the reasoning. `ignored`
-    are the names of fields that say nothing to us; the gateway names them in a header. `echo` is what the API repeats
-    of the request in its reply; `names` has by the names of tools their types and the names that calls of them are told
-    with, where the API has several types; `eager` are the names of the tools whose calls are told while they are written;
-    `hosted` are the types of the tools that were left out because their provider
-    runs them, each with its name in `ignored`. `demanded` is the type of one of those that must be called ("required": of any). `previous` is the id of the stored response to go on from, and `store`
-    whether to keep this one. `schema_field` is the field that holds the schema of the reply. `servers` are the MCP servers that the client names, and
-    `listings` has by the labels of such servers the tools that it is told to have. `tells_servers`: the client is told the calls of MCP servers' tools that are run here. `sealed`: it keeps what only the
-    server reads.
+    - `stream`: send events rather than one body. `usage`: report the tokens at the end of a stream. `thoughts`: send
+      the reasoning.
+    - `n` replies are wanted; `several` has a request for each, if they differ.
+    - `ignored` are the names of fields without effect, which the gateway lists in a header. `echo` is what the API
+      repeats of the request in its reply. `schema_field` is the field with the schema of the reply.
+    - `names` maps names of tools to their types and the names under which calls are reported, if the API has several
+      types of tools. `eager` are the names of tools whose calls are streamed while they are written.
+    - `hosted` are the types of tools that were left out because their provider runs them, each with its name in
+      `ignored`. `demanded` is the type of one of those that must be called ("required": any of them).
+    - `previous` is the id of the stored response to continue, `store` whether to store this one.
+    - `servers` are the MCP servers that the client names. `listings` maps their labels to the tools that the client is
+      told about. `tells_servers`: the client is told about calls of MCP tools that are run here. `sealed`: it sends
+      back data that only the server reads.
     """
 
     model: str
@@ -53,7 +56,7 @@ class IncomingRequest:
 
     @property
     def requests(self) -> tuple[Request, ...]:
-        """The request behind each reply. Of one seed all replies would be alike: each has its own."""
+        """Return the request for each reply. With a seed each one gets its own, or all replies would be the same."""
         if self.several:
             return self.several
         request = self.request if self.stream else replace(self.request, whole=True)
@@ -63,32 +66,32 @@ class IncomingRequest:
         return (request, *(replace(request, seed=seed + i) for i in range(1, self.n)))
 
     def visible_steps(self, reply: Reply) -> tuple[Step, ...]:
-        """The steps of a reply that a client is shown: those in which tools of the operator's were run. Steps in which
-        a model was asked again are nobody's business."""
+        """Return the steps of a reply that the client sees: those in which the operator's tools were run. Steps in
+        which a model was asked again are hidden."""
         return reply.steps if self.run_here else ()
 
     @property
     def run_here(self) -> frozenset[str]:
-        """The names of the tools whose calls are run here and told to the client."""
+        """Return the names of the tools whose calls are run here and reported to the client."""
         return frozenset(name for name, (kind, _) in self.names.items() if kind == HOSTED)
 
     def server_of(self, name: str) -> str:
-        """The server of a tool whose calls are run here; "" for one that stands for a tool of the provider's."""
+        """Return the MCP server of a tool that is run here; "" for one in place of a provider's tool."""
         return str(self.names[name][1]["server"])
 
     def with_runs(self, servers: Mapping[str, str]) -> IncomingRequest:
-        """The request whose client is told the calls of tools that are run here: by their names the servers, "" for one that
-        stands for a tool of the provider's."""
+        """Return the request for a client that is told about calls that are run here. `servers` maps tools to their MCP
+        servers, "" for a tool in place of a provider's."""
         runs = {name: (HOSTED, {"server": server}) for name, server in servers.items()}
         return replace(self, names={**self.names, **runs})
 
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What a reply carries beside its content: its id (`chatcmpl-…` without the prefix), when, from which model.
+    """The metadata of a reply: its id (`chatcmpl-…` without the prefix), its time and its model.
 
-    `created` is in seconds since 1970; `times` gives the seconds from the request to the first of its answer and until
-    now. Ids and time are arguments, for the core knows neither.
+    `created` is in seconds since 1970. `times` returns the seconds from the request to the first token and until now.
+    Both are arguments because this package has no clock and no randomness.
     """
 
     id: str

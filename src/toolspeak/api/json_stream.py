@@ -1,7 +1,7 @@
-"""JSON payloads from a reply's bytes: server-sent events, JSON lines, or one JSON body.
+"""Splits a reply's bytes into JSON payloads, from server-sent events, JSON lines or one JSON body.
 
-What is coming is told by its first character and not by the content type, which servers and proxies get
-wrong: `{` or `[` begins JSON, `<` a page that some proxy put in the way, all else is a stream of events.
+The format is recognized by the first character, not by the content type, which servers and proxies get wrong: `{` or
+`[` starts JSON, `<` an HTML page that a proxy sent instead, and anything else is an event stream.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ takes."""
 Payload = dict[str, Any]
 
 JSON_LINES = b"application/x-ndjson"
-"""The content type of a stream that has one JSON value a line."""
+"""The content type of JSON lines."""
 
 
 def records(value: Any) -> list[Payload]:
-    """The objects of a JSON list; nothing where it is no list."""
+    """Return the objects in a JSON list; nothing for any other value."""
     if not isinstance(value, list):
         return []
     return [cast("Payload", item) for item in cast("list[Any]", value) if isinstance(item, dict)]
 
 
 def record(value: Any) -> Payload:
-    """A JSON object; an empty one where it is something else."""
+    """Return a JSON object; an empty one for any other value."""
     return cast("Payload", value) if isinstance(value, dict) else {}
 
 
 class Payloads:
-    """`feed` bytes, get the JSON objects that are complete. An error that the server sends is raised.
+    """Yields complete JSON objects: `feed` it bytes. An error that the server sends is raised.
 
-    `lines`: JSON arrives one object a line; otherwise JSON is one body. `done` tells that `[DONE]` came,
-    `whole` that one body came rather than a stream, `received` counts payloads, or characters of a body:
-    as long as it grows the server is at work.
+    `lines`: JSON is one object per line; otherwise it is one body. `done` says that `[DONE]` arrived, `whole` that one
+    body arrived instead of a stream. `received` counts payloads, or the characters of a body: while it grows, the
+    server makes progress.
     """
 
     def __init__(self, *, lines: bool = False) -> None:
@@ -61,14 +61,14 @@ class Payloads:
         self._size = 0
 
     def feed(self, chunk: bytes) -> list[Payload]:
-        """The payloads that are complete. An error in the middle is raised by the next call; `feed(b"")` asks for
-        it."""
+        """Return the payloads that are complete. An error after some of them is raised by the next call, such as
+        `feed(b"")`."""
         if self._failed:
             raise self._failed
         return self._take(self._decoder.decode(chunk)) if chunk else []
 
     def close(self) -> list[Payload]:
-        """The last payloads; whether the reply may end here is for the codec to say."""
+        """Return the last payloads. Whether the reply may end here is for the codec to decide."""
         if self._failed:
             raise self._failed
         payloads = self._take(self._decoder.decode(b"", True))
@@ -86,7 +86,7 @@ class Payloads:
         return payloads
 
     def _cut(self, text: str) -> bool:
-        """Whether the last piece of a stream broke off: the codec then misses the end, which says it best."""
+        """Whether the last event of a stream broke off. The codec reports that best, by the missing end."""
         return self.received > 0 and text.strip() != "[DONE]" and not _is_json(text)
 
     def _take(self, text: str) -> list[Payload]:
@@ -129,7 +129,7 @@ class Payloads:
                 yield event.data, event.event == "error"
 
     def _each(self, texts: Iterable[tuple[str, bool]]) -> list[Payload]:
-        """The payloads of texts; an error waits for its turn behind those that came before it."""
+        """Parse texts. An error waits until the payloads before it were returned."""
         payloads: list[Payload] = []
         try:
             for text, error in texts:
@@ -141,7 +141,7 @@ class Payloads:
         return payloads
 
     def _decoded(self, text: str) -> Any:
-        """What JSON text says. The quick reader takes 200 levels; deeper ones are left to the standard library's."""
+        """Parse JSON. The fast parser supports 200 levels; deeper texts go to the standard library's."""
         from pydantic_core import from_json
 
         try:
@@ -168,11 +168,11 @@ class Payloads:
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 LINE_ENDS = ("\x85", "\u2028", "\u2029")
-"""Where some clients split lines, though events do not end there."""
+"""Characters at which some clients wrongly split lines of an event stream."""
 
 
 def dumped(value: Any) -> str:
-    """A value as JSON on one line, for bodies and events."""
+    """Return a value as JSON on one line, for bodies and events."""
     text = _encode(value)
     if not text.isascii():
         for end in LINE_ENDS:
@@ -181,14 +181,14 @@ def dumped(value: Any) -> str:
 
 
 def paired(text: str) -> str:
-    """JSON text in which no half of a surrogate pair stands alone: such a string could be neither shown nor sent."""
+    """Replace lone surrogates in JSON text, which could be neither shown nor sent."""
     if "\\ud" not in text and "\\uD" not in text:
         return text
     return ESCAPE.sub(lambda found: r"\ufffd" if found[1] else found[0], text)
 
 
 def sound(body: Payload) -> Payload:
-    """A body in which no half of a surrogate pair stands alone: U+FFFD in its place."""
+    """Return a body with lone surrogates replaced by U+FFFD."""
     text = json.dumps(body)
     whole = paired(text)
     return body if whole == text else json.loads(whole)
@@ -203,6 +203,6 @@ def _is_json(text: str) -> bool:
 
 
 def page_title(page: str) -> str:
-    """What an HTML page calls itself, or its beginning."""
+    """Return the title of an HTML page, or its beginning."""
     found = TITLE.search(page[:65536])
     return excerpt(" ".join(found[1].split()) if found else page)

@@ -1,7 +1,8 @@
-"""MCP servers that a client names in a request, so that its provider calls their tools.
+"""MCP servers that a client names in a request, expecting its provider to call their tools.
 
-No address of a client's is asked here. Where the operator has such a server, the client gets that: its tools as far as the
-client wants them, unless it wants to approve of their calls, for which there is no way here.
+The gateway never connects to an address that a client sends. If the operator has configured the same server, the client
+gets the tools that it wants from that one. Tools whose calls the client wants to approve are left out, because the
+gateway does not support that.
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ NOBODY: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class NamedServer:
-    """A server by the `label` that the client gave it, and its address. `where` are the names of the places that say nothing
-    where the operator has no such server. Of its tools those of `only` are wanted (None: all) that are not in `without`.
-    The client wants to approve of the calls of all that are not `free` (None: all are). `listed`: it knows the tools already."""
+    """A server with the client's `label` for it, and its address.
+
+    `where` are the names of the fields to report as ignored if the operator has no such server. The client wants the
+    tools in `only` (None: all) that are not in `without`, and wants to approve the calls of tools that are not in
+    `free` (None: of none). `listed`: it knows the tools already.
+    """
 
     label: str
     url: str
@@ -29,17 +33,17 @@ class NamedServer:
     listed: bool = True
 
     def means(self, name: str, server: Any) -> bool:
-        """Whether this is the server of that name, at that address."""
+        """Whether this is the server with that name or address."""
         return name == self.label or str(server).rstrip("/") == self.url.rstrip("/")
 
     def offers(self, *names: str) -> bool:
-        """Whether a tool of these names is offered: it is wanted, and its calls need nobody's approval."""
+        """Whether a tool with one of these names is offered: it is wanted, and needs no approval."""
         limits = [one for one in (self.only, self.free) if one is not None]
         return self.without.isdisjoint(names) and all(one & {*names} for one in limits)
 
 
 def in_responses(tools: Any, items: Any) -> tuple[NamedServer, ...]:
-    """The servers among the tools of the Responses API; `items` are those of the conversation."""
+    """Return the servers among the tools of the Responses API; `items` are those of the conversation."""
     known = {str(item.get("server_label")) for item in records(items) if item.get("type") == "mcp_list_tools"}
     rows = [(at, tool) for at, tool in enumerate(records(tools)) if tool.get("type") == "mcp"]
     return tuple(_of_tool(tool, f"tools.{at}.mcp", known) for at, tool in rows)
@@ -54,7 +58,7 @@ def _of_tool(tool: Payload, where: str, known: set[str]) -> NamedServer:
 
 
 def in_messages(servers: Any, tools: Any) -> tuple[NamedServer, ...]:
-    """The servers that a request of the Messages API names, with its toolsets of them."""
+    """Return the servers that a request of the Messages API names, with its toolsets of them."""
     sets = {
         str(tool.get("mcp_server_name")): (f"tools.{at}.mcp_toolset", tool)
         for at, tool in enumerate(records(tools))
@@ -76,7 +80,7 @@ def _of_server(server: Payload, where: str, sets: dict[str, tuple[str, Payload]]
 
 
 def _enabled(toolset: Payload) -> tuple[frozenset[str] | None, frozenset[str]]:
-    """The tools of a toolset that are wanted, None for all; and those that are not."""
+    """Return the tools of a toolset that are wanted (None: all), and those that are not."""
     configs = {name: record(config).get("enabled") for name, config in record(toolset.get("configs")).items()}
     on, off = (frozenset(name for name, wanted in configs.items() if wanted is word) for word in (True, False))
     if record(toolset.get("default_config")).get("enabled") is False:
@@ -85,6 +89,6 @@ def _enabled(toolset: Payload) -> tuple[frozenset[str] | None, frozenset[str]]:
 
 
 def _names(value: Any) -> frozenset[str] | None:
-    """The names of a list, which may stand in an object; None where there is none."""
+    """Return the names in a list, which may be inside an object; None if there is none."""
     names: Any = record(value).get("tool_names", value)
     return frozenset(map(str, cast("list[Any]", names))) if isinstance(names, list) else None

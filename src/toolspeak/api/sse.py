@@ -1,8 +1,8 @@
-"""Server-sent events from bytes as they arrive, cut anywhere.
+"""Parses server-sent events from bytes in arbitrary pieces.
 
-Follows the WHATWG rules for `text/event-stream` (fields, comments, the three line ends, one BOM, several
-`data` lines), with one kindness: an event that the end of the stream left without its blank line counts.
-Bytes that are no UTF-8 become U+FFFD.
+Follows the WHATWG rules for `text/event-stream` (fields, comments, three line ends, one BOM, several `data` lines),
+with one extension: the last event counts even if the stream ends without its blank line. Bytes that are not UTF-8
+become U+FFFD.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from ..errors import ServerFailed
 CONTENT_TYPE = b"text/event-stream; charset=utf-8"
 LINE_END = re.compile(r"\r\n|\n|\r")
 LONGEST = 16_000_000
-"""Characters in one event before the sender is taken for broken."""
+"""The most characters of one event; more is an error."""
 
 
 class ServerEvent(NamedTuple):
-    """One event: its `data`, its type (`message` where none was named), the last id seen."""
+    """One event: its `data`, its type (default `message`), and the last id seen."""
 
     data: str
     event: str = "message"
@@ -28,7 +28,7 @@ class ServerEvent(NamedTuple):
 
 
 class EventParser:
-    """`feed` bytes (or text), get the events that are complete; `close` gives what the end left open."""
+    """Parses events: `feed` bytes or text to get complete events; `close` returns an unfinished one."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -45,7 +45,7 @@ class EventParser:
         return self._lines(text)
 
     def close(self) -> list[ServerEvent]:
-        """The last events: an unfinished line and an event without its blank line count as finished."""
+        """Return the last events: an unfinished line, and an event without its blank line, count as complete."""
         events = self._lines(self._decoder.decode(b"", True))
         return events + self._lines("\n\n")
 
@@ -55,7 +55,7 @@ class EventParser:
         if not self._started:
             self._started = True
             text = text.removeprefix("\ufeff")
-        if self._after_cr:  # the line ended at the cut; this is only the rest of its CRLF
+        if self._after_cr:  # the line ended at the end of the previous piece; this is the rest of its CRLF
             text = text.removeprefix("\n")
         self._after_cr = text.endswith("\r")
         lines = LINE_END.split(text) if "\r" in text else text.split("\n")
@@ -90,7 +90,7 @@ class EventParser:
             self._event = value
         elif name == "id" and "\0" not in value:
             self._id = value
-        # comments (an empty name), `retry` and unknown fields say nothing to us
+        # comments (an empty name), `retry` and unknown fields are ignored
 
     def _dispatch(self) -> ServerEvent:
         data, event = self._data, self._event

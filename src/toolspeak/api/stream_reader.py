@@ -1,4 +1,4 @@
-"""The base of every reader of replies: bytes in, payloads, events out, and exactly one end."""
+"""The base class of every reply reader: bytes become payloads, payloads become events, and there is exactly one end."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ MOST_TOKENS = 2**53
 
 
 class Reading:
-    """Events from the bytes of a reply, cut anywhere: `feed` each piece, then `close`.
+    """Reads events from the bytes of a reply in pieces: `feed` each piece, then `close`.
 
-    An API says in `_payload` what a payload is, and calls `_finished` where the reply is over. `ids` makes the id of a
-    call that came without one, `lines` is for JSON that comes one object a line. `text` is the text so far, `received`
-    grows with every payload that tells something. `close` raises StreamCut where the reply broke off, and either of
-    them what the server reports as an error.
+    A subclass interprets a payload in `_payload`, and calls `_finished` at the end of the reply. `ids` makes the id of
+    a call without one; `lines` is for JSON lines. `text` is the text so far; `received` grows with every payload that
+    shows progress. `close` raises StreamCut if the reply broke off. Both raise errors that the server reports.
     """
 
     missing = ""
-    """What the end of a reply would have been, to be told where none came."""
+    """The end of a reply in this API, for the error if it is missing."""
 
     def __init__(self, ids: Callable[[], str] | None = None, *, lines: bool = False) -> None:
         self._payloads = Payloads(lines=lines)
@@ -72,23 +71,23 @@ class Reading:
         return self._calls.settle() + events if events else events
 
     def _unended(self) -> list[Event]:
-        """What a stream comes to that stopped before its end."""
+        """Return the last events of a stream that stopped before its end, or raise."""
         raise StreamCut(f"the server ended the reply in the middle: {self.missing}", text=self.text)
 
     def _finished(
         self, reason: str, words: Mapping[str, Finish], usage: Usage, notes: Sequence[Event] = ()
     ) -> list[Event]:
-        """The end of the reply, for the `reason` that the server gave in one of its own `words`."""
+        """Return the end of the reply; `words` maps the server's `reason` to ours."""
         self._over = True
         finish = words.get(reason, "stop")
         events = [*self._calls.end(cut=finish in ("length", "content_filter")), *notes]
         if reason not in words:
             events.append(Noted(Note("unknown-finish", reason)))
-        if finish in ("stop", "tool_calls"):  # servers disagree on the word when there are calls
+        if finish in ("stop", "tool_calls"):  # with calls, servers send different reasons
             finish = "tool_calls" if self._calls.count else "stop"
         return [*events, Finished(finish, usage)]
 
 
 def count(value: Any) -> int:
-    """A number of tokens; 0 where none is told, or one that cannot be."""
+    """Return a number of tokens; 0 for a missing or impossible value."""
     return value if type(value) is int and 0 < value <= MOST_TOKENS else 0

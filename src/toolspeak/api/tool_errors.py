@@ -1,5 +1,5 @@
-"""A tool's error as text, for every conversation whose form has no field that says so: JSON with the one field `error`, a
-message or an object of more (see `tool_results.exception_text`)."""
+"""A tool's error as text, for conversations whose format has no field for it: JSON with the single field `error`, a
+message or an object (see `tool_results.exception_text`)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from .json_stream import record
 
 
 def error_text(message: str) -> str:
-    """The result of a tool that failed. A message that is such a result stays as it is."""
+    """Return the result of a failed tool. A message that is such a result stays unchanged."""
     return json.dumps({"error": message}, ensure_ascii=False) if error_in(message) is None else message
 
 
 def error_in(text: str) -> str | None:
-    """What such a result says: its message, or all of it where it is more than a message; None for any other text."""
+    """Return the error in such a result: its message, or the whole text if it is an object; None for any other text."""
     if not text.startswith('{"error": '):
         return None
     told = record(loads_or(text, None))

@@ -1,7 +1,7 @@
-"""Turns a server's HTTP status and error body into the narrowest error class.
+"""Turns a server's HTTP status and error body into the most specific error class.
 
-Servers put their words in `{"error": {"message": …}}`, `{"error": "…"}`, `{"message": …}`, `{"detail": …}`,
-a list around one of these, or plain text.
+Servers put their message into `{"error": {"message": …}}`, `{"error": "…"}`, `{"message": …}`, `{"detail": …}`, a list
+around one of these, or plain text.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..schema.json_pieces import loads_or
 from ..schema.phrases import beginning
 
 WORDS = 600
-"""Characters of a server's own words that an error repeats."""
+"""The most characters of a server's message that an error repeats."""
 
 NO_TOOLS = re.compile(
     r"(not|n't) support[^.:]{0,40}\b(tools?|function.call)"  # "registry/x does not support tools"
@@ -32,14 +32,14 @@ CONTEXT = re.compile(
     r"|\b(input|prompt|request)\b[^.:]{0,60}\b(exceeds?|longer than)\b[^.:]{0,60}\b(tokens?|context)\b",
     re.IGNORECASE,
 )
-"""How servers say that a prompt does not fit into the model's context."""
+"""How servers say that a prompt exceeds the model's context."""
 NUMBER = r"(\d[\d,]{0,11})"
 LIMITS = (
     rf"(?:context (?:length|size|window)|maximum|limit|n_ctx|allowed)[^\d]{{0,30}}?{NUMBER}",
     rf"{NUMBER} (?:maximum|tokens? (?:maximum|context))",
     rf"(?:>|<=) ?{NUMBER}",
 )
-"""Where the limit stands in such words."""
+"""Patterns for the limit in such a message."""
 
 FAILED_FOR_GOOD = re.compile(
     r"\b(input|prompt|text)\b[^.:]{0,60}\btoo (large|long|big)\b"
@@ -54,11 +54,11 @@ BY_KIND = {
     "invalid_request_error": 400, "not_found_error": 404, "overloaded_error": 529,
     "context_length_exceeded": 400, "model_not_found": 404,
 }  # fmt: skip
-"""What the words that stand for a kind of error mean as a status, for errors inside a stream."""
+"""The status for each type of error, for errors inside a stream."""
 
 
 def failure(status: int, body: Any, *, retry_after: float | None = None) -> ModelError:
-    """The error that an answer stands for; `status` 0 means that the body came inside a good answer."""
+    """Return the error for a response; `status` 0 means that the body came inside a successful response."""
     said = words(body)
     code = status or _status_in(body)
     if code in (401, 403):
@@ -85,7 +85,7 @@ def failure(status: int, body: Any, *, retry_after: float | None = None) -> Mode
 
 
 def prompt_too_long(body: Any, said: str) -> PromptTooLong | None:
-    """The error where a server refused a prompt that its model's context does not hold, with the numbers it told."""
+    """Return the error if a server rejected a prompt that exceeds the context, with the numbers in its message."""
     table = _table(_decoded(body) if isinstance(body, (bytes, str)) else body)
     error = _table(table.get("error")) or table
     kinds = (error.get("code"), error.get("type"))
@@ -99,13 +99,13 @@ def prompt_too_long(body: Any, said: str) -> PromptTooLong | None:
 
 
 def _limit_in(said: str) -> int | None:
-    """The limit that a server's words name."""
+    """Return the limit that a server's message names."""
     matches = (re.search(pattern, said, re.IGNORECASE) for pattern in LIMITS)
     return next((_whole(match[1]) for match in matches if match), None)
 
 
 def _most_above(limit: int | None, said: str) -> int | None:
-    """The largest number in a server's words above the limit: the tokens of the prompt."""
+    """Return the largest number above the limit in a server's message: the tokens of the prompt."""
     numbers = [number for text in re.findall(NUMBER, said) if (number := _whole(text)) is not None]
     return max((number for number in numbers if limit is None or number > limit), default=None)
 
@@ -120,7 +120,7 @@ def _whole(value: Any) -> int | None:
 
 
 def words(body: Any) -> str:
-    """The server's own words in an error body, bounded; of a page its title."""
+    """Return the message in an error body, cut to a limit; for an HTML page its title."""
     if isinstance(body, (bytes, str)):
         body = _decoded(body)
     if isinstance(body, list):
@@ -134,7 +134,7 @@ def words(body: Any) -> str:
 
 
 def _message_in(body: Any) -> Any:
-    """What stands innermost under the names of a message; the table itself where none of them is in it."""
+    """Return the innermost value under a message's usual names; the table itself if it has none of them."""
     for _ in range(4):
         table = _table(body)
         inner = next((table[key] for key in ("error", "message", "detail", "msg") if table.get(key)), None)
@@ -149,7 +149,7 @@ def _json(value: Any) -> str:
 
 
 def excerpt(text: str, size: int = WORDS) -> str:
-    """The beginning of a text on one line, without control characters."""
+    """Return the beginning of a text on one line, without control characters."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * size]).split())
     return beginning(line, size)
 

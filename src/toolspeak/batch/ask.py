@@ -1,4 +1,4 @@
-"""Asks a model for the rows of a batch in this process."""
+"""Sends the rows of a batch to a model in this process."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ from .runner import REFUSALS
 from .task import VERBS, RowOutcome, Task, Verb, extracting
 
 BESIDE_LINES = {"model", "limits", "reask", "ladder"}
-"""The options of a verb that lines of OpenAI's Batch format do not hold."""
+"""The options of a verb that lines of OpenAI's Batch format do not contain."""
 IDEMPOTENCY = "idempotency_key"
-"""The injected parameter by which a tool asks for the key of its call: id of the row, fingerprint, number of the call."""
+"""The injected parameter that gives a tool a unique key of its call: id of the row, fingerprint, number of the call."""
 STOPPING = (KeyRefused, WeightsError, MissingExtra, UnknownModel)
-"""Errors that would come for every row: they end the job, which can be gone on with."""
+"""Errors that every row would get: they end the job, which can be continued later."""
 
 
 @dataclass(slots=True)
 class Asker:
-    """Asks a model for one row after another.
+    """Sends one row after another to a model.
 
-    `begun` is called before calls of a row are run, with their names. Unless `again` is set, a row whose calls have run is
-    not begun anew when the model refuses later: it ends with that error.
+    `begun` is called with the names before calls of a row are run. A row whose calls have run is not started again when
+    the model fails later, unless `again` is set: it ends with that error.
     """
 
     task: Task | OpenAITask
@@ -56,7 +56,8 @@ class Asker:
     again: bool = False
 
     async def answer(self, row: Row) -> Record:
-        """The record of a row. Raises the errors of STOPPING and of `runner.REFUSALS`; any other is the row's."""
+        """Return the record of a row. Raises errors in STOPPING and `runner.REFUSALS`; any other error goes into the
+        record."""
         request = self.task.requests([row])[0]
         if isinstance(request, ToolspeakError):
             return self.task.records([row], [RowOutcome(error=request)])[0]
@@ -95,7 +96,7 @@ class Asker:
 
 
 def _comes_again(error: ModelError | UsageError) -> bool:
-    """Whether an error would come for other rows too, or may pass."""
+    """Whether an error may pass, or would occur for other rows too."""
     return passing(error) if isinstance(error, ServerFailed) else True
 
 
@@ -109,7 +110,7 @@ async def prepared(
     tries: int | None = None,
     dialect: str | Dialect | None = None,
 ) -> Asker:
-    """What asks a model with these options, which are those of the verbs. Raises UsageError for what cannot be."""
+    """Return the Asker for a model and a verb with these options. Raises UsageError."""
     if verb not in VERBS:
         raise UsageError(f"verb: expected {', '.join(VERBS)}, received {verb!r:.80}")
     given = cast("Options", dict(options))
@@ -141,7 +142,7 @@ async def prepared(
 async def prepared_for_lines(
     options: Mapping[str, Any], *, tries: int | None = None, dialect: str | Dialect | None = None
 ) -> Asker:
-    """What asks a model for lines of OpenAI's Batch format. Raises UsageError for options that stand in the lines."""
+    """Return the Asker for lines of OpenAI's Batch format. Raises UsageError for options that the lines contain."""
     if inside := sorted({name for name, value in options.items() if value} - BESIDE_LINES):
         raise UsageError(f"{', '.join(inside)}: each line of OpenAI's Batch format has its own")
     given = cast("Options", {name: options[name] for name in BESIDE_LINES & options.keys()})
@@ -159,19 +160,20 @@ def _name(options: Options) -> Any:
 
 
 def _model(name: Any, dialect: str | Dialect | None, verb: Verb) -> Any:
-    """The model; one over HTTP that is made here leaves it to the batch to ask again, which slows down for all rows.
+    """Return the model. One over HTTP that is created here does not retry: the batch does, and slows down all rows.
 
-    In a run it asks again by itself: what was run before must not be run again.
+    For `run` it retries by itself, because the calls of earlier turns must not be run again.
     """
     retries: dict[str, Any] = {"retries": 0} if verb != "run" and isinstance(name, str) and over_http(name) else {}
     return named_model(name, dialect=dialect, **retries)
 
 
 def _identity(name: Any, made: Job) -> dict[str, Any]:
-    """The model and how it is asked. A server's address may hold a password: the model's own name has none."""
+    """Return what identifies the model and its dialect. A server's address may contain a password; the model's own name
+    does not."""
     asked: Any = made.model
     while not hasattr(asked, "strategy") and hasattr(asked, "model"):
-        asked = asked.model  # what stands around a model does not change how it is asked
+        asked = asked.model  # wrappers of a model do not change its requests
     strategy: Any = getattr(asked, "strategy", None)
     return {
         "model": made.model.name if _has_name(name) else name,
@@ -181,5 +183,5 @@ def _identity(name: Any, made: Job) -> dict[str, Any]:
 
 
 def _has_name(name: Any) -> bool:
-    """Whether a model is best called by its own name: it is behind a server, or it is a model already."""
+    """Whether to use a model's own name: it is behind a server, or was passed as an object."""
     return over_http(name) if isinstance(name, str) else True

@@ -1,6 +1,6 @@
-"""The formats of the output: how a record is written in the journal and in a shard, and read again.
+"""The formats of the output: how a record is written to the journal and to a shard, and read again.
 
-The journal holds the line of a record, which is text in every format.
+The journal contains one line per record, which is text in every format.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ from .row import Record, RecordLines
 
 
 class Format(Protocol):
-    """One format of shards."""
+    """A format of shards."""
 
     name: str
     suffix: str
 
     def encode(self, record: Record) -> str:
-        """The line of a record."""
+        """Return the line for a record."""
         ...
 
     def decode(self, line: str) -> dict[str, Any]:
-        """The columns of a line."""
+        """Return the columns in a line."""
         ...
 
     def key(self, line: str) -> str:
-        """The id of a line, as text."""
+        """Return the id in a line, as text."""
         ...
 
     def read(self, path: Path) -> Iterator[str]:
-        """The lines of a shard, one after another."""
+        """Yield the lines of a shard."""
         ...
 
     def write(self, file: BinaryIO, lines: Iterable[str]) -> None:
-        """Writes a shard."""
+        """Write a shard."""
         ...
 
 
 class JsonLines(RecordLines):
-    """JSON lines, one object with the columns of `row.COLUMNS` a line."""
+    """JSON lines: one object with the columns of `row.COLUMNS` per line."""
 
     name, suffix = "jsonl", ".jsonl"
 
@@ -67,7 +67,7 @@ class OpenAIBatch(JsonLines):
 
     def encode(self, record: Record) -> str:
         error = None
-        if record.response is None:  # it never came to a response
+        if record.response is None:  # the row was never sent
             error = {"code": record.kind, "message": (record.error or "").partition(": ")[2]}
         name = hashlib.sha256(str(record.id).encode("utf-8", "surrogatepass")).hexdigest()[:24]
         line = {"id": f"batch_req_{name}", "custom_id": record.id, "response": record.response, "error": error}
@@ -82,7 +82,7 @@ FORMATS: dict[str, type[Format]] = {"jsonl": JsonLines, "parquet": Parquet, "ope
 
 
 def output_format(name: str) -> Format:
-    """The format of that name. Raises UsageError for a name that means none."""
+    """Return the format of that name. Raises UsageError."""
     if name not in FORMATS:
         raise UsageError(f"format: expected {' or '.join(FORMATS)}, received {name!r:.80}")
     return FORMATS[name]()

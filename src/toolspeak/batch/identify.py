@@ -1,4 +1,4 @@
-"""The ids of rows, and whether each is new, done or doubled."""
+"""Gives rows their ids, and finds out whether each is new, done or a duplicate."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from .row import Id, Item, Row, content_id
 from .store import Store
 
 CHUNK = 64
-"""Items of an input that are read at once."""
+"""Items of an input that are read in one step."""
 
 
 class Identifier:
-    """Gives each item of one pass over an input its id and its place, and finds out what is known of it.
+    """Gives each item of one pass over an input its id and place, and looks up its state.
 
-    `column` is the one that holds the id; None takes the content of the row, with a number behind it where the same content
-    came before. A row without an id, or a line that cannot be read, is a row with a problem and with its place as its id.
+    `column` contains the id. None derives it from the content of the row, with a number for repeated content. A row
+    without an id, or an unreadable line, becomes a row with a problem, and its place is its id.
     """
 
     def __init__(self, store: Store, column: str | None, prompt: Prompt) -> None:
         self.store, self.column, self.prompt = store, column, prompt
         self.seen = bytearray()
-        """One bit a place: whether a row of it came in this pass."""
+        """One bit per place: whether this pass had a row there."""
         self.repeats: dict[str, int] = {}
         self.count = 0
         self._checked = False
 
     def rows(self, source: Input) -> Iterator[tuple[Row, int]]:
-        """The rows of an input with their states. Raises UsageError for an id that came before in this pass."""
+        """Yield the rows of an input with their states. Raises UsageError for an id that occurs twice in this pass."""
         items = source.items()
         while some := list(islice(items, CHUNK)):
             yield from self.identify(some)
 
     def check_columns(self, columns: tuple[str, ...], where: str) -> None:
-        """Raises UsageError where rows of these columns have no id or no prompt."""
+        """Raises UsageError if rows with these columns have no id or no prompt."""
         self._checked = True
         if self.column is not None and self.column not in columns:
             there = ", ".join(columns) or "none"
@@ -51,7 +51,7 @@ class Identifier:
             raise UsageError(f"{where}: {wrong}")
 
     def identify(self, items: Sequence[Item]) -> Iterator[tuple[Row, int]]:
-        """The row that each item is, and its state. Ids are looked up together, and found to be doubled one by one."""
+        """Yield the row for each item, with its state. Ids are looked up together; duplicates are found one by one."""
         rows = [self._row(item) for item in items]
         for row, (place, state) in zip(rows, self.store.register([(row.place, row.key) for row in rows]), strict=True):
             if not self._was_seen(place):
@@ -66,7 +66,7 @@ class Identifier:
                 )
 
     def _row(self, item: Item) -> Row:
-        """The next row, at the place where it stands in the input."""
+        """Return the next row, at its place in the input."""
         number, self.count = self.count, self.count + 1
         data: Mapping[str, Any] = {} if item.data is None else item.data
         if data and not self._checked:
@@ -75,7 +75,7 @@ class Identifier:
         return Row(number, f"row {number + 1}" if problem else id_, data, item.where, problem)
 
     def _repeated(self, row: Row) -> tuple[Row, int]:
-        """A row whose content came before: its id gets the number of times."""
+        """Return a row with repeated content: its id gets a number."""
         while True:
             times = self.repeats[row.key] = self.repeats.get(row.key, 1) + 1
             id_ = f"{row.key}-{times}"
@@ -85,7 +85,7 @@ class Identifier:
                 return Row(place, id_, row.data, row.where, row.problem), state
 
     def _id(self, item: Item) -> tuple[Id, str]:
-        """The id of an item, and the problem for which it has none or cannot be sent."""
+        """Return the id of an item, and the problem if it has none or cannot be sent."""
         if item.data is None:
             return "", item.problem
         if self.column is None:

@@ -1,7 +1,7 @@
-"""The rows of an input: a file of JSON lines, CSV or Parquet, an Arrow table, or any iterable of dicts.
+"""Reads the rows of an input: a file of JSON lines, CSV or Parquet, an Arrow table, or any iterable of dicts.
 
-A line that cannot be read is an item with a problem, and those behind it are read on: one bad line never ends a job. Memory
-holds one line at a time.
+An unreadable line becomes an item with a problem, and reading continues: one bad line never ends a job. Only one line
+is in memory at a time.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ from .parquet import arrow_items, parquet_items, parquet_rows
 from .row import Item, is_unicode
 
 LONGEST_LINE = 64 * 2**20
-"""Bytes of one line of JSON; a longer one cannot be read."""
+"""The most bytes of a line of JSON; a longer one is a problem."""
 UNCLOSED = "unexpected end of data"
-"""What Python's reader of CSV says at the end of a file with an open quotation mark."""
+"""The error of Python's CSV reader at the end of a file with an open quotation mark."""
 Items = Callable[[], Iterator[Item]]
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """Where rows come from: its `name`, and the items.
+    """A source of rows: its `name`, and the items.
 
-    `items` begins at the first row each time where the input is `repeatable`; else it can be called once. `columns` are
-    known where a file has a header, `total` where the number of rows is known beforehand. `form` is the format by name.
+    If the input is `repeatable`, each call of `items` starts at the first row; otherwise it can be called once.
+    `columns` are known if a file has a header, `total` if the number of rows is known in advance. `form` is the name of
+    the format.
     """
 
     name: str
@@ -43,12 +44,12 @@ class Input:
 
 
 def open_input(rows: Any) -> Input:
-    """The input that `rows` is: the path of a file, or an iterable of dicts. Raises UsageError for anything else."""
+    """Return the input for the path of a file, or an iterable of dicts. Raises UsageError for anything else."""
     if isinstance(rows, str | Path):
         return _file(Path(rows).expanduser())
     if isinstance(rows, Input):
         return rows
-    if hasattr(rows, "to_dict") and hasattr(rows, "columns"):  # a data frame, which would iterate over its columns
+    if hasattr(rows, "to_dict") and hasattr(rows, "columns"):  # a data frame, whose iteration would yield columns
         rows = rows.to_dict("records")
     if type(rows).__module__.partition(".")[0] == "pyarrow":
         return _arrow(rows)
@@ -62,7 +63,7 @@ def open_input(rows: Any) -> Input:
 
 
 def _arrow(table: Any) -> Input:
-    """An Arrow table, or what gives record batches once."""
+    """Return the input for an Arrow table, or for record batches that can be read once."""
     columns, repeatable = tuple(table.schema.names), hasattr(table, "to_batches")
     total = table.num_rows if hasattr(table, "num_rows") else None
     return Input("the table", lambda: arrow_items(table), repeatable, columns, total, form="parquet")
@@ -134,9 +135,9 @@ def _json_item(line: bytes, where: str) -> Item:
     except UnicodeDecodeError as error:
         return Item(None, where, f"not UTF-8: byte 0x{line[error.start]:02x} at offset {error.start}")
     except json.JSONDecodeError as error:
-        return Item(None, where, f"no JSON: {error.msg.removesuffix(' at')} at column {error.colno}")
+        return Item(None, where, f"not JSON: {error.msg.removesuffix(' at')} at column {error.colno}")
     except (ValueError, RecursionError) as error:
-        return Item(None, where, f"no JSON: {error}")
+        return Item(None, where, f"not JSON: {error}")
     if not isinstance(value, dict):
         return Item(None, where, f"expected a JSON object, received {type(value).__name__}")
     return Item(cast("dict[str, Any]", value), where)
@@ -146,7 +147,7 @@ def _json_item(line: bytes, where: str) -> Item:
 
 
 def _header(path: Path) -> tuple[tuple[str, ...], str]:
-    """The columns of a CSV file, and what separates them."""
+    """Return the columns of a CSV file, and the delimiter."""
     with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
         line = file.readline(1_000_000)
         usual = ";" if line.count(";") > line.count(",") else ","
@@ -155,11 +156,11 @@ def _header(path: Path) -> tuple[tuple[str, ...], str]:
         try:
             columns = next(csv.reader(file, delimiter=delimiter), cast("list[str]", []))
         except csv.Error as error:
-            raise UsageError(f"{path}, line 1: no CSV: {error}") from None
+            raise UsageError(f"{path}, line 1: not CSV: {error}") from None
     if not columns:
         raise UsageError(f"{path} is empty: expected a first line with the names of the columns")
     if twice := [name for name in columns if columns.count(name) > 1]:
-        raise UsageError(f"{path}, line 1: the column {twice[0]!r} is there twice")
+        raise UsageError(f"{path}, line 1: the column {twice[0]!r} occurs twice")
     return tuple(columns), delimiter
 
 
@@ -176,16 +177,16 @@ def _csv_rows(path: Path, columns: tuple[str, ...], delimiter: str) -> Iterator[
                 return
             except csv.Error as error:
                 lines.give_back()
-                why = "a field begins with a quotation mark that nothing closes" if str(error) == UNCLOSED else error
-                yield Item(None, where, f"no CSV: {why}")
+                why = "a field starts with a quotation mark that is never closed" if str(error) == UNCLOSED else error
+                yield Item(None, where, f"not CSV: {why}")
                 continue
             if values:
                 yield _csv_item(values, columns, where)
 
 
 class _Lines:
-    """The lines of a file, for a reader of CSV that takes as many as a row has. Those of a row that is none are given back but
-    for the first: a quotation mark that nothing closes costs its own line, and not the rest of the file."""
+    """The lines of a file for the CSV reader, which takes as many as a row has. After an invalid row all its lines but
+    the first are given back: an open quotation mark costs its own line, not the rest of the file."""
 
     def __init__(self, file: Iterable[str]) -> None:
         self._file = iter(file)
@@ -202,13 +203,13 @@ class _Lines:
         return line
 
     def begin(self) -> int:
-        """The number of the line with which the next row begins."""
+        """Return the number of the line with which the next row begins."""
         self._number += len(self._row)
         self._row.clear()
         return self._number
 
     def give_back(self) -> None:
-        """Has the lines behind the first of this row read again."""
+        """Have the lines after the first one of this row read again."""
         self._again.extendleft(reversed(self._row[1:]))
         del self._row[1:]
 

@@ -1,4 +1,4 @@
-"""The entry points `batch`, `abatch` and `read_batch`. They join the input, the task, the store and the runner."""
+"""The entry points `batch`, `abatch` and `read_batch`, which combine the input, the task, the store and the runner."""
 
 from __future__ import annotations
 
@@ -28,18 +28,19 @@ from .summary import Summary
 from .task import Verb
 
 FORM_OF_INPUT = {"parquet": "parquet", "openai": "openai"}
-"""The format of the output by that of the input, where it is not JSON lines."""
+"""The default format of the output by that of the input, if it is not JSON lines."""
 EVERY = 1000
-"""Rows of the first pass after which others get their turn."""
+"""Rows of the first pass after which the event loop gets its turn."""
 
 
 class BatchOptions(Settings, total=False):
-    """What a batch takes beside what every verb takes.
+    """The options of a batch, besides those of every verb.
 
-    `dialect` is what the model is prompted in, as in `ts.model`. `concurrency` is the most rows under way at once. `retry_errors` has rows asked again whose record is an error.
-    `may_have_run` says what becomes of a row whose calls were being run when the process died: "error", or "again".
-    `format` is that of the output, `shard` the number of rows in one file of it. `price` is that of a million tokens sent
-    and of a million received. `progress` is called with the Summary so far, often. `tries` is as in `decide`.
+    `dialect` is the model's dialect, as in `ts.model`. `concurrency` is the most rows in progress at once.
+    `retry_errors` repeats rows whose record is an error. `may_have_run` says what to do with a row whose calls were
+    running when the process died: "error", or "again". `format` is the format of the output, `shard` the number of rows
+    per file. `price` is that of a million input tokens and of a million output tokens. `progress` is called often with
+    the Summary so far. `tries` is as in `decide`.
     """
 
     tries: int | None
@@ -67,15 +68,16 @@ def batch(
     model: Any = None,
     **options: Unpack[BatchOptions],
 ) -> Summary:
-    """What became of a table: each row put to a model, each record written to the directory `out` once.
+    """Send every row of a table to a model, write each record to the directory `out` once, and return a summary.
 
-    `rows` is the path of a file (JSON lines, CSV, Parquet, OpenAI's Batch format), an iterable of dicts, or an Arrow table. `prompt` is a column, or a text with columns
-    in braces; `id` the column of the id, None for one from the row's content. `verb` is decide (with `tools`), extract (with
-    `kind`, a type or a JSON Schema) or run. Called again, it goes on where it was; see `docs/how-to/batch.md`.
+    `rows` is the path of a file (JSON lines, CSV, Parquet, OpenAI's Batch format), an iterable of dicts, or an Arrow
+    table. `prompt` is a column, or a text with columns in braces; `id` is the column of the id, None to derive it from
+    the row's content. `verb` is decide (with `tools`), extract (with `kind`, a type or a JSON Schema) or run. A second
+    call with the same arguments continues the job; see `docs/how-to/batch.md`.
 
-    A row that fails is a row with an error. Ctrl-C finishes the rows that are under way, a second one does not. Raises
-    UsageError for an input, an option or a directory that cannot be, the ModelError that would come for every row, OSError
-    where the disk takes no more; what is done by then stays done.
+    A row that fails becomes a record with an error. Ctrl-C finishes the rows in progress, a second one does not. Raises
+    UsageError for an invalid input, option or directory, the ModelError that every row would get, and OSError if the
+    disk is full; finished rows stay.
     """
     job = BatchJob(rows, Path(out).expanduser(), prompt, id, verb, tools, kind, {**options, "model": model})
     return run_sync_here(job.run, job.stop)
@@ -92,15 +94,15 @@ async def abatch(
     model: Any = None,
     **options: Unpack[BatchOptions],
 ) -> Summary:
-    """As `batch`, awaited. Cancelled, it ends the rows that are under way: they are asked again the next time."""
+    """`batch` for async code. A cancellation aborts the rows in progress; they are sent again the next time."""
     job = BatchJob(rows, Path(out).expanduser(), prompt, id, verb, tools, kind, {**options, "model": model})
     return await job.run()
 
 
 def read_batch(out: Path | str) -> Iterator[dict[str, Any]]:
-    """The rows that are done, as dicts, in the order of the input; also while a batch is at work on the directory.
+    """Yield the finished rows as dicts, in the order of the input; also while a batch is running in the directory.
 
-    Raises UsageError where the directory holds no batch.
+    Raises UsageError if the directory contains no batch.
     """
     path = Path(out).expanduser()
     records = read_records(path)
@@ -131,13 +133,13 @@ class BatchJob:
     stopped: bool = False
 
     def stop(self) -> None:
-        """Ends the run in order; see `Runner.stop`."""
+        """End the run in an orderly way; see `Runner.stop`."""
         self.stopped = True
         if self.runner is not None:
             self.runner.stop()
 
     async def run(self, here: Here = _at_once) -> Summary:
-        """The summary. `here` does something in the thread of the caller: an iterable that is not ours is read there."""
+        """Run the job and return its summary. `here` runs code in the caller's thread: a user's iterable is read there."""
         check_options(self.options, ["model", *BatchOptions.__annotations__], "a batch")
         own = {name: self.options.pop(name) for name in list(self.options) if name in OWN}
         _check_numbers(own)
@@ -152,17 +154,19 @@ class BatchJob:
             with open_store(self.out, parts, task.fingerprint, form, own.get("shard", 10_000)) as store:
                 return await self._run(source, store, asker, prompt, summary, own, here)
         except sqlite3.Error as error:
-            raise OSError(f"{self.out}: {error}; {summary.done:,} rows are done, the same command goes on") from error
+            raise OSError(
+                f"{self.out}: {error}; {summary.done:,} rows are done; run the same command to continue"
+            ) from error
 
     async def _asker(self, source: Input, form: Format, prompt: Prompt, own: Mapping[str, Any]) -> Asker:
-        """What asks the model, for rows or for lines of OpenAI's Batch format."""
+        """Return the Asker for rows or for lines of OpenAI's Batch format."""
         further: dict[str, Any] = {"tries": own.get("tries"), "dialect": own.get("dialect")}
         if source.form != "openai":
             if form.name == "openai":
                 raise UsageError("format: the openai format is for an input in OpenAI's Batch format")
             return await prepared(prompt, self.verb, self.tools, self.kind, self.options, **further)
         if self.verb != "decide":
-            raise UsageError(f"verb: an input in OpenAI's Batch format is decided on, received {self.verb}")
+            raise UsageError(f"verb: an input in OpenAI's Batch format needs decide, received {self.verb}")
         self.id = "custom_id"
         return await prepared_for_lines({**self.options, "tools": list(self.tools), "kind": self.kind}, **further)
 
@@ -195,7 +199,7 @@ class BatchJob:
         return await self.runner.run(feed(source, here), Identifier(store, self.id, prompt))
 
     async def _checked(self, source: Input, identifier: Identifier) -> int:
-        """The number of rows, after a first pass over all of them: ids are unique, and the columns are there."""
+        """Return the number of rows, after a first pass that checks that ids are unique and columns exist."""
         if source.columns is not None:
             identifier.check_columns(source.columns, source.name)
         for row, _ in identifier.rows(source):
@@ -206,7 +210,7 @@ class BatchJob:
 
 
 def feed(source: Input, here: Here) -> Feed:
-    """The items of an input, a few at a time."""
+    """Return a function that yields the items of an input, a few at a time."""
     items = source.items()
 
     def some() -> Sequence[Item]:
@@ -230,7 +234,7 @@ def _check_numbers(own: Mapping[str, Any]) -> None:
         raise UsageError(f"may_have_run: expected error or again, received {own['may_have_run']!r:.80}")
     price: Any = own.get("price")
     if price is not None and not _is_price(price):
-        raise UsageError(f"price: expected two numbers, of a million tokens sent and received, received {price!r:.80}")
+        raise UsageError(f"price: expected two numbers, per million input and output tokens, received {price!r:.80}")
 
 
 def _is_price(value: Any) -> bool:

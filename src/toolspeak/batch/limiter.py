@@ -1,10 +1,9 @@
-"""Limits how many rows are asked at once, and delays the next one when the server asks for it.
+"""Limits how many rows are in progress at once, and delays the next one when the server asks for it.
 
-The number adapts to the server as TCP adapts to a network. It begins small and grows by one for each row that ends well,
-so that it doubles in a round, until the server refuses for the first time; then it grows by one a round. A refusal (too
-many requests, overload, no connection) halves it, once for all rows that were under way at that moment. Where the server
-says when to come back (`Retry-After`), no row begins before; where it says nothing, the pause doubles from one refusal to
-the next, with jitter.
+The limit adapts as TCP's congestion window does. It starts small and grows by one per successful row, so it doubles in
+a round, until the server refuses for the first time; then it grows by one per round. A refusal (too many requests,
+overload, no connection) halves it, once for all rows in progress at that moment. If the server says when to retry
+(`Retry-After`), no row starts earlier; otherwise the pause doubles with each refusal, with jitter.
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ import random
 from collections import deque
 
 FIRST, LONGEST = 0.5, 60.0
-"""Seconds: the pause after a refusal that names none, which doubles, and the longest such pause."""
+"""Seconds of the first pause after a refusal without `Retry-After`, which then doubles, and of the longest one."""
 START = 8
-"""Rows under way at first, where as many are allowed."""
+"""The limit at the start, unless fewer rows are allowed."""
 
 
 class Limiter:
@@ -27,16 +26,16 @@ class Limiter:
         self.limit = float(min(START, ceiling))
         self.running = 0
         self.refusals = 0
-        """Refusals since the last row that ended well."""
+        """Refusals since the last successful row."""
         self.first_refusal: float | None = None
-        """The time of the first of them."""
+        """The time of the first of these refusals."""
         self._slow_start = True
         self._resume = 0.0
         self._round = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def acquire(self) -> int:
-        """Waits for a slot; gives the round that the row belongs to, for `refused`."""
+        """Wait for a slot. Returns the round that the row belongs to, for `refused`."""
         while True:
             pause = self._resume - asyncio.get_running_loop().time()
             if pause > 0:
@@ -50,22 +49,22 @@ class Limiter:
                 return self._round
 
     def release(self) -> None:
-        """Gives a slot back."""
+        """Give back a slot."""
         self.running -= 1
         self._wake()
 
     def succeeded(self) -> None:
-        """Takes note of a row that the server answered."""
+        """Note a row that the server answered."""
         self.refusals, self.first_refusal = 0, None
         grown = self.limit + (1.0 if self._slow_start else 1.0 / self.limit)
         self.limit = min(float(self.ceiling), grown)
         self._wake()
 
     def refused(self, begun: int, retry_after: float | None = None) -> None:
-        """Takes note of a row of the round `begun` that the server refused; `retry_after` is in seconds."""
+        """Note a refused row that started in the round `begun`; `retry_after` is in seconds."""
         now = asyncio.get_running_loop().time()
         self.first_refusal = self.first_refusal or now
-        if begun == self._round:  # the others that were under way with it say the same thing again
+        if begun == self._round:  # rows of the same round were refused for the same reason: halve only once
             self._round += 1
             self._slow_start = False
             self.limit = max(1.0, self.limit / 2)

@@ -35,27 +35,27 @@ PROMPT = Prompt("body", column="body")
 
 @dataclass(frozen=True)
 class OpenAITask:
-    """What is done with every line of OpenAI's Batch format; has the functions of `task.Task`."""
+    """Handles lines of OpenAI's Batch format; has the functions of `task.Task`."""
 
     identity: Mapping[str, Any]
     tries: int = 3
     rungs: Sequence[ReaskStrategy] = field(default_factory=lambda: usual(()))
 
     def requests(self, rows: Sequence[Row]) -> list[Request | ToolspeakError]:
-        """The request for each line, or why there can be none."""
+        """Return the request for each line, or the error that prevents it."""
         return [self._request(row) for row in rows]
 
     def records(self, rows: Sequence[Row], outcomes: Sequence[RowOutcome]) -> list[Record]:
-        """The record of each line, with its response."""
+        """Return the record of each line, with its response."""
         return [self._record(row, outcome) for row, outcome in zip(rows, outcomes, strict=True)]
 
     def plan(self, request: Request) -> Plan[Reply]:
-        """The steps in which a model is asked. A text may be cut at its length, as at the endpoint."""
+        """Return the plan of a request. A text may be cut at its limit, as at the endpoint."""
         return deciding.decide(request, tries=self.tries, rungs=self.rungs, cut_stands=True)
 
     @property
     def parts(self) -> dict[str, Any]:
-        """What the fingerprint covers, by name: everything else stands in the lines."""
+        """Return what the fingerprint covers; everything else is in the lines."""
         return {**self.identity, "verb": "decide", "tries": self.tries, "version": __version__}
 
     @cached_property
@@ -77,13 +77,13 @@ class OpenAITask:
             asked = read_line(row.data)
             body = openai_chat.write_reply([outcome.reply], asked, Stamp(stamp, outcome.created, asked.model))
         else:
-            status, body = failure(outcome.error or UsageError("no reply came"))
+            status, body = failure(outcome.error or UsageError("there was no reply"))
         record.response = {"status_code": status, "request_id": f"req_{stamp}", "body": body}
         return record
 
 
 def read_line(data: Mapping[str, Any]) -> IncomingRequest:
-    """What a line asks for. Raises Refused for a line that is none, or a body that the endpoint would refuse."""
+    """Return the request in a line. Raises Refused for an invalid line, or a body that the endpoint would refuse."""
     url, body = data.get("url"), data.get("body")
     if url != URL:
         raise Refused(f"url: expected {URL}, received {url!r:.80}", code="invalid_url", param="url")
@@ -99,7 +99,7 @@ def read_line(data: Mapping[str, Any]) -> IncomingRequest:
 
 
 def failure(error: Exception) -> tuple[int, dict[str, Any]]:
-    """The status and the body of the response that tells an error."""
+    """Return the status and body of the response for an error."""
     if not isinstance(error, Refused):
         status = error.status if isinstance(error, ToolspeakError) else 500
         code = "generation_failed" if isinstance(error, GenerationError) else type(error).__name__
@@ -120,5 +120,5 @@ def _tools(described: Any) -> tuple[Tool[..., Any], ...] | None:
 
 @lru_cache(64)
 def _same_tools(text: str) -> tuple[Tool[..., Any], ...] | None:
-    """The tools that lines describe: most lines of a batch describe the same ones."""
+    """Return the tools that lines describe, cached: most lines of a batch have the same ones."""
     return as_tools(json.loads(text))

@@ -1,4 +1,4 @@
-"""Parquet and Arrow: rows in, and shards out. Needs pyarrow, which is loaded where it is first used."""
+"""Reads and writes Parquet and Arrow. Needs pyarrow, which is imported on first use."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ..errors import MissingExtra, UsageError
 from .row import COLUMNS, Item, RecordLines
 
 ROWS = 256
-"""Rows that are held at once."""
+"""Rows in memory at once."""
 IN_MEMORY = 16 * 2**20
-"""Bytes of a shard that are held in memory while it is written; more go to a temporary file."""
+"""Bytes of a shard that are kept in memory while it is written; more go to a temporary file."""
 
 
 class Parquet(RecordLines):
-    """Shards in Parquet: the columns of `row.COLUMNS`, `value` as JSON text, ids as whole numbers where all of them are."""
+    """Shards in Parquet: the columns of `row.COLUMNS`, `value` as JSON text, ids as integers if all of them are."""
 
     name, suffix = "parquet", ".parquet"
 
@@ -32,7 +32,7 @@ class Parquet(RecordLines):
     def write(self, file: BinaryIO, lines: Iterable[str]) -> None:
         parquet = library("pyarrow.parquet")
         with tempfile.SpooledTemporaryFile(IN_MEMORY) as spool:
-            numbers = True  # which type the ids have is known when the last one was seen
+            numbers = True  # the type of the id column is known only after the last one
             for line in lines:
                 numbers = numbers and type(json.loads(line)["id"]) is int
                 spool.write(line.encode("utf-8", "backslashreplace") + b"\n")
@@ -45,19 +45,19 @@ class Parquet(RecordLines):
 
 
 def parquet_rows(path: Path) -> tuple[tuple[str, ...], int]:
-    """The columns of a Parquet file, and how many rows it has. Raises UsageError for a file that is none."""
+    """Return the columns of a Parquet file, and its number of rows. Raises UsageError for any other file."""
     with _open(path) as file:
         return tuple(file.schema_arrow.names), file.metadata.num_rows
 
 
 def parquet_items(path: Path) -> Iterator[Item]:
-    """The rows of a Parquet file."""
+    """Yield the rows of a Parquet file."""
     for number, row in enumerate(_batches(path), 1):
         yield Item(row, f"{path}, row {number}")
 
 
 def arrow_items(table: Any) -> Iterator[Item]:
-    """The rows of an Arrow table, or of what gives record batches."""
+    """Yield the rows of an Arrow table, or of record batches."""
     batches = table.to_batches(max_chunksize=ROWS) if hasattr(table, "to_batches") else table
     number = 0
     for batch in batches:
@@ -68,7 +68,7 @@ def arrow_items(table: Any) -> Iterator[Item]:
 
 
 def library(name: str) -> Any:
-    """A module of pyarrow. Raises MissingExtra where it is not installed."""
+    """Return a module of pyarrow. Raises MissingExtra if it is not installed."""
     import importlib
 
     try:
@@ -82,7 +82,7 @@ def _open(path: Path) -> Any:
     try:
         return library("pyarrow.parquet").ParquetFile(path)
     except (errors, OSError) as error:
-        raise UsageError(f"{path} is no Parquet file: {error}") from None
+        raise UsageError(f"{path} is not a Parquet file: {error}") from None
 
 
 def _batches(path: Path) -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The prompt of a row: one of its columns, or a text with columns in braces."""
+"""The prompt of a row: a column, or a text with columns in braces."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .row import Messages, is_unicode
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """How the prompt of a row is made. `parts` are the texts of a template, each with the column behind it or None.
+    """A template for prompts. `parts` are texts, each with the column that follows it, or None.
 
-    A `column` may hold a text or a list of messages.
+    A `column` may contain a text or a list of messages.
     """
 
     source: str
@@ -28,12 +28,12 @@ class Prompt:
         return (self.column,) if self.column else tuple(name for _, name in self.parts if name is not None)
 
     def missing(self, columns: Collection[str]) -> str:
-        """What is wrong with rows of these columns; "" for nothing."""
+        """Return what rows with these columns lack; "" for nothing."""
         absent = next((name for name in self.columns if name not in columns), None)
         return "" if absent is None else f"no column {absent!r}; the columns are: {', '.join(map(str, columns))}"
 
     def messages(self, data: Mapping[str, Any]) -> Messages:
-        """The messages for a row. Raises UsageError for one that lacks a column or has nothing in it."""
+        """Return the messages for a row. Raises UsageError if a column is missing or empty."""
         if wrong := self.missing(data):
             raise UsageError(wrong)
         if self.column:
@@ -46,9 +46,9 @@ class Prompt:
 
 
 def prompt(source: str) -> Prompt:
-    """The prompt that `source` describes: a column's name, or a text with columns in braces, `{{` for a brace.
+    """Return the prompt for a column's name, or for a text with columns in braces (`{{` is a literal brace).
 
-    Raises UsageError for a text that is neither.
+    Raises UsageError for any other text.
     """
     if not isinstance(source, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UsageError(f"prompt: expected a column's name or a text with columns in braces, received {source!r:.80}")
@@ -57,7 +57,7 @@ def prompt(source: str) -> Prompt:
     try:
         parsed = list(string.Formatter().parse(source))
     except ValueError as error:
-        raise UsageError(f"prompt: {source!r:.80}: {error}; write {{{{ for a brace that is one") from None
+        raise UsageError(f"prompt: {source!r:.80}: {error}; write {{{{ for a literal brace") from None
     for _, name, spec, conversion in parsed:
         if name is not None and (name, spec, conversion) != (name or None, "", None):
             raise UsageError(f"prompt: expected a column's name in braces, as in {{title}}, received {source!r:.80}")

@@ -1,4 +1,4 @@
-"""The values of a batch: a row as it came in, and the record that goes out for it."""
+"""The values of a batch: a row of the input, and its record in the output."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Messages = list[Message]
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One item of an input before it has an id: its columns, or the `problem` for which it has none.
+    """An item of an input before it has an id: its columns, or the `problem` that prevents reading it.
 
-    `where` says where it stands, such as `tickets.csv, line 7`.
+    `where` is its place for messages, such as `tickets.csv, line 7`.
     """
 
     data: Mapping[str, Any] | None
@@ -31,7 +31,7 @@ class Item:
 class Row:
     """One row of a batch: its `place` in the input, counted from 0, its id and its columns.
 
-    A row with a `problem` cannot be sent to a model: it is written with this problem as its error.
+    A row with a `problem` cannot be sent to a model: the problem becomes the error of its record.
     """
 
     place: int
@@ -51,9 +51,9 @@ class Record:
     """The outcome of one row, in the columns of the output.
 
     `calls` is JSON text: a list of objects with `id`, `name` and `arguments`. `value` is what was extracted. `error` is
-    None or `Kind: message`. `attempts` counts the replies that the model gave, `tokens` those sent and received,
-    `seconds` the time from the first request to the last reply. `response` is no column: OpenAI's Batch format has it, with its
-    `status_code`, `request_id` and `body`.
+    None or `Kind: message`. `attempts` counts the model's replies, `tokens` their input and output tokens, `seconds` is
+    the time from the first request to the last reply. `response` is not a column: OpenAI's Batch format has it, with
+    its `status_code`, `request_id` and `body`.
     """
 
     id: Id
@@ -78,7 +78,7 @@ class Record:
         return self.error.partition(":")[0] if self.error else ""
 
     def as_dict(self) -> dict[str, Any]:
-        """The columns by name."""
+        """Return the columns by name."""
         return dict(zip(COLUMNS, _columns_of(self), strict=True))
 
 
@@ -88,32 +88,32 @@ _columns_of = attrgetter(*COLUMNS)
 
 
 json_text = json.JSONEncoder(ensure_ascii=False, default=str).encode
-"""What `json.dumps` gives with these settings, without making an encoder for each value."""
+"""`json.dumps` with these settings, but with one encoder for all values."""
 
 
 def content_id(data: Mapping[str, Any]) -> str:
-    """An id that depends on the content of a row alone: 32 hexadecimal digits."""
+    """Return an id that depends only on the content of a row: 32 hexadecimal digits."""
     return digest(data, 32)
 
 
 def is_unicode(text: str) -> bool:
-    """Whether a text can be written as UTF-8: it holds no half of a surrogate pair."""
+    """Whether a text has a UTF-8 form, that is, no lone surrogates."""
     return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def digest(value: Any, digits: int = 16) -> str:
-    """So many hexadecimal digits of the SHA-256 of JSON data."""
+    """Return the first `digits` hexadecimal digits of the SHA-256 of JSON data."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:digits]
 
 
 def unreadable(row: Row) -> Record:
-    """The record of a row that has a problem: nothing is asked for it."""
+    """Return the record of a row with a problem, which is not sent to a model."""
     return Record(row.id, error=f"UnreadableRow: {row.where}: {row.problem}")
 
 
 class RecordLines:
-    """Records as the lines that the journal holds: a JSON object with the columns each."""
+    """Encodes records as lines of the journal: a JSON object with the columns."""
 
     def encode(self, record: Record) -> str:
         return json_text(record.as_dict())

@@ -1,14 +1,15 @@
-"""Runs a batch: rows come in, each is answered, its record is written; bounded, adaptive, and ended in order.
+"""Runs a batch: reads rows, has each answered, and has its record written; bounded, adaptive, and with an orderly end.
 
-One task reads the input and starts a task for each row; at most `concurrency` rows are under way, and of these as many ask
-their model as the limiter allows. A row is done when its record is committed; rows that end in the same turn of the event loop
-share a commit, and their places are free for others after it. So a kill costs at most the rows that were under way.
+One task reads the input and starts a task for each row. At most `concurrency` rows are in progress, and of these as
+many ask their model as the limiter allows. A row is done when its record is committed. Rows that end in the same turn
+of the event loop share a commit, and free their places after it. So a kill loses at most the rows in progress.
 
-`stop` ends a run in order: no further row begins, those under way are finished and written. Cancelling the task that runs
-it ends those under way too: they are asked again by the next run. Either way whole shards are written at the end.
+`stop` ends a run in an orderly way: no further row starts, and rows in progress are finished and written. A
+cancellation of the task aborts the rows in progress; the next run sends them again. Finished shards are written in both
+cases.
 
-Evaluation and the gateway use this runner with answers of their own: it knows nothing of models but the errors by which
-they refuse (REFUSALS).
+Evaluation and the gateway use this runner with their own answer functions: it knows nothing about models except the
+errors with which they refuse (REFUSALS).
 """
 
 from __future__ import annotations
@@ -28,21 +29,21 @@ from .store import BEGUN, DONE, FAILED, UNREADABLE
 from .summary import Summary
 
 PATIENCE = 600.0
-"""Seconds for which a server may refuse everything before the job ends with its error."""
+"""Seconds for which a server may refuse every request before the job ends with its error."""
 TRIES = 3
-"""How often a row is asked whose reply broke off or whose server failed."""
+"""How often a row is sent whose reply broke off or whose server failed."""
 
 REFUSALS = (RateLimited, ModelUnreachable, ServerFailed, StreamCut)
-"""Errors after which a row is asked again."""
+"""Errors after which a row is sent again."""
 
 Answer = Callable[[Row], Awaitable[Any]]
 Feed = Callable[[], Awaitable[Sequence[Item]]]
-"""Gives the next items, none at the end."""
+"""Returns the next items, none at the end."""
 MayHaveRun = Literal["error", "again"]
 
 
 class JobEnds(Exception):
-    """An error that would come for every other row too."""
+    """An error that every other row would get too."""
 
     def __init__(self, error: ModelError) -> None:
         super().__init__(str(error))
@@ -50,7 +51,7 @@ class JobEnds(Exception):
 
 
 class Journal(Protocol):
-    """Where records go; `store.Store`, or what takes its place."""
+    """The destination of records: `store.Store` or a substitute."""
 
     def part(self, place: int) -> int: ...
     def begun(self, place: int) -> str: ...
@@ -61,7 +62,7 @@ class Journal(Protocol):
 
 
 class Identify(Protocol):
-    """What makes rows of items; `identify.Identifier`, or what takes its place. `count` is how many it made."""
+    """Makes rows from items: `identify.Identifier` or a substitute. `count` is how many it made."""
 
     @property
     def count(self) -> int: ...
@@ -69,10 +70,10 @@ class Identify(Protocol):
 
 
 class Runner:
-    """One run over an input. `answer` gives the record of a row; what it raises beyond a refusal ends the run.
+    """One run over an input. `answer` returns the record of a row; an exception that is not a refusal ends the run.
 
-    `progress` is called with the summary after each commit. With `retry_errors` rows whose record is an error are asked
-    again. A run is used once.
+    `progress` is called with the summary after each commit. `retry_errors` repeats rows whose record is an error. A
+    Runner is used once.
     """
 
     def __init__(
@@ -103,12 +104,12 @@ class Runner:
         self._stopped = False
         self._answered = False
 
-    # -------------------------------------------------------------- from outside
+    # -------------------------------------------------------------- interface
 
     async def run(self, feed: Feed, identifier: Identify) -> Summary:
-        """The summary, after every row of the input has a record or the run was stopped.
+        """Run until every row of the input has a record, or the run is stopped, and return the summary.
 
-        Raises what ended it early: an error that would come for every row, UsageError of the input, OSError of the disk.
+        Raises what ended it early: an error that every row would get, UsageError of the input, OSError of the disk.
         """
         try:
             self._reading = reading = asyncio.create_task(self._read(feed, identifier))
@@ -129,7 +130,7 @@ class Runner:
         return self.summary
 
     def stop(self) -> None:
-        """Ends the run in order: rows that are under way are finished, no other begins."""
+        """End the run in an orderly way: rows in progress are finished, and no further row starts."""
         self._stopped = True
         if self._reading is not None:
             self._reading.cancel()
@@ -146,12 +147,12 @@ class Runner:
         except asyncio.CancelledError:
             if not self._stopped:
                 raise
-        except Exception as error:  # noqa: BLE001 - raised again by `run`, after what is under way is finished
-            self._reading = None  # it ends here and need not be cancelled
+        except Exception as error:  # noqa: BLE001 - raised again by `run`, after the rows in progress
+            self._reading = None  # the reader ends here, so it need not be cancelled
             self._fail(error)
 
     async def _begin(self, row: Row, state: int) -> None:
-        """Starts a row, if it has to be."""
+        """Start a row, if it needs an answer."""
         if row.problem:
             record = unreadable(row)
             self.store.add(row.place, record, UNREADABLE)
@@ -199,8 +200,8 @@ class Runner:
             return Record(row.id, error=f"{type(error).__name__}: {error}", attempts=TRIES)
 
     async def _ask_once(self, row: Row) -> Record:
-        """The record of a row that is asked once, when the limiter lets it. Raises REFUSALS, JobEnds and what `answer`
-        raises."""
+        """Return the record of a row that is sent once, when the limiter allows it. Raises REFUSALS, JobEnds and what
+        `answer` raises."""
         begun = await self.limiter.acquire()
         try:
             record = await self.answer(row)
@@ -214,8 +215,8 @@ class Runner:
         return record
 
     def _refused(self, error: ModelError, begun: int) -> None:
-        """Slows down after a refusal: the limiter makes the pauses, for all rows. Raises JobEnds where nobody is there
-        from the beginning, where a quota is used up, and where everything was refused for too long."""
+        """Slow down after a refusal; the limiter pauses all rows. Raises JobEnds if the server never answered, if a
+        quota is used up, and if everything was refused for too long."""
         if isinstance(error, ModelUnreachable) and not error.timed_out and not self._answered:
             raise JobEnds(error)
         if isinstance(error, RateLimited) and not passing(error):
@@ -228,13 +229,13 @@ class Runner:
     # -------------------------------------------------------------- writing
 
     def _commit_soon(self, record: Record, part: int) -> None:
-        """Has a record committed at the end of this turn of the loop, with all others that ended in it."""
+        """Have a record committed at the end of this turn of the loop, together with all others of this turn."""
         if not self._added:
             asyncio.get_running_loop().call_soon(self._commit)
         self._added.append((record, part))
 
     def _commit(self) -> None:
-        """Writes to the disk what was added. Those rows are done, and their places free for others."""
+        """Commit what was added. Those rows are done, and their places are free."""
         added, self._added = self._added, []
         if not added:
             return
@@ -254,14 +255,14 @@ class Runner:
                 self._window.release()
 
     def _write_parts(self) -> None:
-        """Writes the shards behind the front in which no row is under way any more."""
+        """Write the shards in which no row is in progress any more, up to the reading position."""
         for part in sorted(self._changed):
             if part < self._front and not self._under_way[part]:
                 self._changed.discard(part)
                 self.store.write_part(part)
 
     async def _finish(self) -> None:
-        """Waits for the rows under way; writes the shards that are left."""
+        """Wait for the rows in progress, and write the remaining shards."""
         while self._running:
             await asyncio.wait(self._running)
         self._write_rest()
@@ -269,7 +270,7 @@ class Runner:
     def _write_rest(self) -> None:
         self._commit()
         if isinstance(self._failure, (sqlite3.Error, OSError)):
-            return  # the disk takes no more: what is in the journal is safe there
+            return  # the disk is full: the records are safe in the journal
         try:
             self.store.commit()
             self.store.write_rest()
@@ -277,7 +278,7 @@ class Runner:
             self._fail(error)
 
     async def _abandon(self) -> None:
-        """Ends what is still under way: after a cancellation alone."""
+        """Abort rows in progress, after a cancellation."""
         under_way = [*self._running, *filter(None, [self._reading])]
         for task in under_way:
             task.cancel()
@@ -296,8 +297,8 @@ class Runner:
 
 
 def _again(error: ModelError, tried: int) -> float | None:
-    """Whether a row is asked again, by the rule of `models.retries`: without a pause of its own, since the limiter has one
-    for all. A row that may itself be the reason is asked a few times only."""
+    """Whether a row is asked again, by the rule of `models.retries`: without a pause of its own, since the limiter has
+    one for all. A row that may itself be the reason is asked a few times only."""
     if not isinstance(error, REFUSALS):
         return None
     bounded = isinstance(error, ServerFailed | StreamCut) or getattr(error, "timed_out", False)

@@ -1,4 +1,4 @@
-"""Counters of a batch: rows, errors, tokens, cost and rate. They are updated while it runs."""
+"""The counters of a batch: rows, errors, tokens, cost and rate, updated while it runs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .row import Record
 
 @dataclass(slots=True)
 class Summary:
-    """The counts of a batch; while it runs, those so far.
+    """The counters of a batch; while it runs, the current ones.
 
-    `rows` are the rows of the input, None while nobody knows how many there are. `done` are the rows that have a record,
-    `before` those of them that an earlier run had written. `errors` are the rows of this run whose record is an error,
-    `kinds` counts them by kind. `standing` are the errors of earlier runs that were left alone. `cost` is None without a
-    price. `running` and `limit` are the rows under way and the most that may be. `interrupted` says that rows are left for the next run.
+    `rows` is the number of rows of the input, None while unknown. `done` rows have a record; `before` of them were
+    written by an earlier run. `errors` rows of this run have an error, counted by kind in `kinds`. `standing` are
+    errors of earlier runs that were left. `cost` is None without a price. `running` rows are in progress, at most
+    `limit`. `interrupted`: rows are left for the next run.
     """
 
     out: Path
@@ -41,12 +41,12 @@ class Summary:
 
     @property
     def new(self) -> int:
-        """The rows that this run has written."""
+        """The number of rows that this run has written."""
         return self.done - self.before
 
     @property
     def rate(self) -> float:
-        """Rows a second in this run."""
+        """Rows per second in this run."""
         return self.new / self.seconds if self.seconds else 0.0
 
     @property
@@ -57,7 +57,7 @@ class Summary:
         return (self.prompt_tokens * self.price[0] + self.completion_tokens * self.price[1]) / 1e6
 
     def add(self, record: Record) -> None:
-        """Counts a record that was written."""
+        """Count a record that was written."""
         self.done += 1
         self.attempts += record.attempts
         self.prompt_tokens += record.prompt_tokens
@@ -74,7 +74,7 @@ class Summary:
         self.standing += failed
 
     def as_dict(self) -> dict[str, Any]:
-        """The counts by name, for programs."""
+        """Return the counters by name."""
         names = "rows done before errors standing kinds attempts prompt_tokens completion_tokens cost rate seconds"
         counts = {name: getattr(self, name) for name in names.split()}
         return {"out": str(self.out), "fingerprint": self.fingerprint, **counts, "interrupted": self.interrupted}

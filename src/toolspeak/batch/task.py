@@ -1,10 +1,10 @@
 """`Task` turns rows into requests, and replies into output records. Both functions are pure.
 
-    requests = task.requests(rows)               what a model is asked for each row, or the problem of that row
-    records = task.records(rows, outcomes)       the columns of the output, from what came for each row
+    requests = task.requests(rows)               the request for each row, or the problem of that row
+    records = task.records(rows, outcomes)       the columns of the output, from the outcome of each row
 
-Between them stands whatever asks a model: `ask.py` here, an actor of a cluster, a gateway. A Task holds no model and does no
-I/O; its `fingerprint` covers all that changes what is asked.
+Between the two anything may ask the model: `ask.py` here, an actor of a cluster, a gateway. A Task holds no model and
+does no I/O. Its `fingerprint` covers everything that affects the requests.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ VERBS: tuple[Verb, ...] = ("decide", "extract", "run")
 
 @dataclass(frozen=True, slots=True)
 class RowOutcome:
-    """What came for a row: a reply or an error, the usage of each reply on the way, and how long it took.
+    """The outcome of a row: a reply or an error, the usage of each reply, and the time that it took.
 
-    A row that was never sent has no usages and 0 `attempts`. `created` is when it came, in seconds since 1970.
+    A row that was never sent has no usages and 0 `attempts`. `created` is the time of the outcome, in seconds since
+    1970.
     """
 
     reply: Reply | None = None
@@ -50,8 +51,9 @@ class RowOutcome:
 class Task:
     """A verb, the request that every row fills in, and how the prompt of a row is made.
 
-    `template` is a request without a conversation; `system` goes before each prompt. Of an extraction, `read` reads a reply
-    as the call that carries the value, and `value` turns its checked arguments into what the output holds. `identity` names what is not in the request: model and dialect.
+    `template` is a request without a conversation; `system` goes before each prompt. For an extraction, `read` parses a
+    reply as the call with the value, and `value` converts its checked arguments for the output. `identity` has what is
+    not in the request: model and dialect.
     """
 
     verb: Verb
@@ -68,17 +70,17 @@ class Task:
     # -------------------------------------------------------------- the two functions
 
     def requests(self, rows: Sequence[Row]) -> list[Request | UsageError]:
-        """The request for each row, or why there can be none."""
+        """Return the request for each row, or the error that prevents it."""
         return [self._request(row) for row in rows]
 
     def records(self, rows: Sequence[Row], outcomes: Sequence[RowOutcome]) -> list[Record]:
-        """The record of each row."""
+        """Return the record of each row."""
         return [self._record(row, outcome) for row, outcome in zip(rows, outcomes, strict=True)]
 
     # -------------------------------------------------------------- how one row is asked
 
     def plan(self, request: Request) -> Plan[Reply]:
-        """The steps in which a model is asked; see `plan.effects`."""
+        """Return the plan of a request; see `plan.effects`."""
         if self.verb == "run":
             return loop(request, self.limits, self.rungs)
         return deciding.decide(request, tries=self.tries, read=self.read, rungs=self.rungs, tokens=self.limits.tokens)
@@ -87,7 +89,7 @@ class Task:
 
     @property
     def parts(self) -> dict[str, Any]:
-        """What the fingerprint covers, by name."""
+        """Return what the fingerprint covers, by name."""
         request = self.template
         sampling = {
             "temperature": request.temperature,
@@ -140,7 +142,7 @@ class Task:
 
 
 def fill_record(row: Row, outcome: RowOutcome, fingerprint: str) -> Record:
-    """The record of a row, from what came for it."""
+    """Return the record of a row from its outcome."""
     reply, error = outcome.reply, outcome.error
     if isinstance(error, GenerationError):
         reply = error.reply
@@ -165,20 +167,19 @@ def fill_record(row: Row, outcome: RowOutcome, fingerprint: str) -> Record:
 
 
 def calls_text(calls: Sequence[ToolCall]) -> str:
-    """Calls as the JSON text of a list of objects with `id`, `name` and `arguments`."""
+    """Return calls as JSON text: a list of objects with `id`, `name` and `arguments`."""
     rows = [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in calls]
     return json_text(rows)
 
 
 def _calls_of(reply: Reply) -> Sequence[ToolCall]:
-    """The calls of a reply; of a run, whose steps have results, all that were run."""
+    """Return the calls of a reply; of a run, whose steps have results, all calls that were run."""
     ran = [call for step in reply.steps if step.results for call in step.reply.calls]
-    return ran if reply.pending else [*ran, *reply.calls]  # those that wait are among the last step's
+    return ran if reply.pending else [*ran, *reply.calls]  # pending calls are among those of the last step
 
 
 def extracting(kind: Any) -> Extraction:
-    """How a value of `kind`, a type or a JSON Schema, is got as JSON data. Raises InvalidTool, a UsageError, for what is
-    neither."""
+    """Return how to extract a value of `kind`, a type or a JSON Schema, as JSON data. Raises InvalidTool, a UsageError."""
     if kind is None:
         raise UsageError("kind: expected a type or a JSON Schema to extract, received None")
     found = extraction(kind)

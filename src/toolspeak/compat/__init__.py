@@ -1,1 +1,1 @@
-"""The interfaces of other libraries, for programs that were written against them."""
+"""Interfaces of other libraries, for programs that were written against them."""

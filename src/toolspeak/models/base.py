@@ -1,7 +1,7 @@
-"""The protocol that every model meets: one method that turns a request into events.
+"""The protocol of every model: one method that turns a request into events.
 
-Remote, local, scripted, retried, spoken for: all are that. What a model can do beyond answering text
-is told by `capabilities`, so that nothing above asks which model it is.
+Remote, local, scripted, retrying and prompted models all implement it. `capabilities` says what a model can do besides
+answering with text, so no caller needs to know which model it is.
 """
 
 from __future__ import annotations
@@ -21,54 +21,53 @@ mistakes nor other sampling changes a call."""
 
 @runtime_checkable
 class Model(Protocol):
-    """Something that answers requests with events."""
+    """Answers requests with events."""
 
     @property
     def name(self) -> str:
-        """The name to show, such as `local` or `ollama:gemma3`."""
+        """The name for display, such as `local` or `ollama:gemma3`."""
         ...
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """What it can do beyond answering a conversation with text."""
+        """What it can do besides answering a conversation with text."""
         ...
 
     def stream(self, request: Request) -> AsyncIterator[Event]:
-        """The reply's events as they arrive, `Finished` last. Closing the iterator stops the model.
+        """Yield the reply's events as they arrive, `Finished` last. Closing the iterator stops the model.
 
-        Raises a ModelError where the model cannot be asked or the reply breaks off.
+        Raises a ModelError if the model cannot be reached or the reply breaks off.
         """
         ...
 
 
 @runtime_checkable
 class Around(Protocol):
-    """What is put around models alike: one that it asks, and the same around another."""
+    """A wrapper that can be put around another model in the same way."""
 
     @property
     def model(self) -> Model:
-        """The model that is asked."""
+        """The wrapped model."""
         ...
 
     def around(self, model: Model) -> Model:
-        """The same around another model."""
+        """Return the same wrapper around another model."""
         ...
 
 
 @runtime_checkable
 class Scorer(Protocol):
-    """A model that tells how likely it finds a text."""
+    """A model that can compute the likelihood of a text."""
 
     async def score(self, prompt: str, continuations: Sequence[str]) -> list[float]:
-        """The natural logarithm of P(continuation | prompt) of each continuation, whole, not per token."""
+        """Return the natural logarithm of P(continuation | prompt) for each continuation, as a whole, not per token."""
         ...
 
 
 @runtime_checkable
 class Counter(Protocol):
-    """A model that tells how many tokens a request has."""
+    """A model that can count the tokens of a request."""
 
     async def count(self, request: Request) -> int | None:
-        """The tokens of all that would be sent, tools included; None where they cannot be told. Nothing is
-        generated."""
+        """Return the tokens of everything that would be sent, tools included; None if unknown. Nothing is generated."""
         ...

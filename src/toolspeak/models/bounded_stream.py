@@ -1,4 +1,4 @@
-"""Limits how much one reply may hold. It splits long events and yields to the event loop between them."""
+"""Limits the size of a reply, splits long events, and yields to the event loop between events."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..events import ArgumentsDelta, Event, TextDelta, ThoughtDelta
 from ..wire.reading.reply_bounds import ReplyBounds
 
 PIECE = 4_096
-"""Characters of one event; a longer one is passed on in pieces."""
+"""The most characters of one event; a longer one is split."""
 GENERATORS = (AsyncGeneratorType, AsyncGenerator)
 """What can be closed. Nearly all are of the first kind; to ask an abstract class takes as long as an event."""
 IN_A_ROW = 16
@@ -18,7 +18,7 @@ IN_A_ROW = 16
 
 
 async def within_bounds(stream: AsyncIterator[Event]) -> AsyncGenerator[Event, None]:
-    """The events of a reply, ended where it holds more than a reply may; see `wire.reading.reply_bounds`."""
+    """Yield the events of a reply, and end it if it exceeds the limits of `wire.reading.reply_bounds`."""
     bounds = ReplyBounds()
     takes = bounds.takes
     left = IN_A_ROW
@@ -46,7 +46,7 @@ async def within_bounds(stream: AsyncIterator[Event]) -> AsyncGenerator[Event, N
 
 
 def _pieces(event: Event) -> Iterable[Event]:
-    """An event, or the pieces of a long one."""
+    """Return an event, or the pieces of a long one."""
     match event:
         case TextDelta(text) | ThoughtDelta(text) if len(text) > PIECE:
             made = type(event)

@@ -1,4 +1,4 @@
-"""The context of a model, in tokens, as far as it is known."""
+"""The context size of a model in tokens, if it is known."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 
 def context_of(model: Any) -> int | None:
-    """How many tokens a model can read and write at once, as far as it or what it is put around tells; of several
-    upstreams the least."""
+    """Return the context size of a model in tokens, as reported by it or a model inside it; of several upstreams the
+    smallest."""
     while model is not None:
         if isinstance(tokens := getattr(model, "context", None), int) and tokens > 0:
             return tokens

@@ -1,4 +1,4 @@
-"""Models that give vectors of texts."""
+"""Models that embed texts."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from .wrapper import within
 
 @runtime_checkable
 class Embedder(Protocol):
-    """A model that gives vectors of texts."""
+    """A model that embeds texts."""
 
     async def embed(self, texts: Sequence[str], *, dimensions: int | None = None) -> Vectors:
-        """A vector for each text, of `dimensions` numbers where the model can be asked for that.
+        """Return a vector for each text, of `dimensions` numbers if the model supports that.
 
-        Raises a ModelError where it cannot be asked, BadRequest where its server has no embeddings.
+        Raises a ModelError if it cannot be reached, BadRequest if its server has no embeddings.
         """
         ...
 
 
 def embedder(model: Any) -> Embedder | None:
-    """What gives vectors: the model, or the one inside what was put around it; None where there is none."""
+    """Return the model, or the one inside its wrappers, that can embed; None if there is none."""
     return within(model, Embedder)

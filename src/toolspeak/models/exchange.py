@@ -1,8 +1,8 @@
-"""Exchanges with a model as lines of JSON: the request in its canonical form, and the reply's events as they came.
+"""Exchanges with a model as JSON lines: the request in canonical form, and the events of the reply.
 
-A request is told by what it asks, not by the prompt that is made of it: messages, tools and settings, with what is left
-open left out and the ids of calls numbered in the order in which they come. Deltas that follow each other stand together
-as a list of their texts, so that a line can be read and yet gives the very events again. Secrets are taken out of both.
+A request is described by messages, tools and settings, not by the prompt that is made from it. Unset fields are left
+out, and ids of calls are numbered in order. Consecutive deltas become one list of texts, so that a line is readable but
+still yields exactly the same events. Secrets are removed from both.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from ..types import Message, Note, Request, Tool, Usage
 from .redaction import Redaction
 
 VERSION = 1
-"""Of the form of a line. It goes up when an older toolspeak could not read it."""
+"""The version of the format. It is increased when an older toolspeak could not read it."""
 BEGINS = b'{"version"'
-"""How each line begins."""
+"""The start of each line."""
 Form = dict[str, Any]
 """A request in its canonical form, as JSON data."""
 PLAIN = Redaction()
@@ -41,11 +41,11 @@ PLAIN = Redaction()
 
 @dataclass(slots=True)
 class Exchange:
-    """What a model was asked, and what came: the `events` of its reply, or the `tokens` that it counted.
+    """A model request and its outcome: the `events` of the reply, or the `tokens` that were counted.
 
-    `model` tells its name, its capabilities and its context as they were then. `now` is the time at which it was asked.
-    `error` is how the reply ended, None where it ended well; one that was `cut` was not listened to until its end.
-    `line` is where in its file it stands, from 1, and 0 for one that is not read from a file.
+    `model` has the model's name, capabilities and context at that time. `now` is the time of the request. `error` is
+    the error that ended the reply, None for success. `cut`: the consumer stopped before the end. `line` is its line in
+    the file, from 1; 0 if it is not from a file.
     """
 
     model: Mapping[str, Any]
@@ -60,12 +60,12 @@ class Exchange:
 
     @property
     def key(self) -> str:
-        """What tells it from exchanges of other requests."""
+        """The text that distinguishes it from exchanges of other requests."""
         return key_of(self.request, counted=self.counted)
 
 
 def key_of(request: Form, *, counted: bool = False) -> str:
-    """What tells a request from others: its tokens counted, or answered."""
+    """Return the text that identifies a request: for counting its tokens, or for an answer."""
     return f"{'count' if counted else 'reply'} {json.dumps(request, sort_keys=True)}"
 
 
@@ -73,8 +73,8 @@ def key_of(request: Form, *, counted: bool = False) -> str:
 
 
 def canonical(request: Request, redaction: Redaction = PLAIN) -> Form:
-    """The request as JSON data, the same for requests that ask the same. Whether somebody listens as the reply comes
-    (`whole`) does not count."""
+    """Return the request as JSON data, the same for equal requests. Whether the reply is streamed (`whole`) does not
+    count."""
     form: Form = {}
     for each in fields(Request):
         value = getattr(request, each.name)
@@ -110,7 +110,7 @@ def _tools(tools: Sequence[Tool[..., Any]]) -> list[dict[str, Any]]:
 
 
 _WRITTEN = {"messages": _messages, "tools": _tools, "hidden": _tools, "ranked": list[str]}
-"""How fields are written that are not JSON data as they are; of ranked tools only their order counts."""
+"""The conversion of fields that are not JSON data. Of ranked tools only the order counts."""
 
 
 # ------------------------------------------------------------------ the events
@@ -124,7 +124,7 @@ _NAMES = {kind: name for name, kind in _TEXTS.items()}
 
 
 def write_events(events: Iterable[Event], redaction: Redaction = PLAIN) -> list[dict[str, Any]]:
-    """The events as JSON data; deltas of one kind that follow each other are one row."""
+    """Return the events as JSON data; consecutive deltas of one kind are one row."""
     rows: list[dict[str, Any]] = []
     for event in events:
         if not isinstance(event, TextDelta | ThoughtDelta | ArgumentsDelta):
@@ -137,7 +137,7 @@ def write_events(events: Iterable[Event], redaction: Redaction = PLAIN) -> list[
     for row in rows:
         for name in row.keys() & _TEXTS.keys():
             whole = "".join(row[name])
-            clean = redaction.text(whole)  # a secret may lie across pieces
+            clean = redaction.text(whole)  # a secret may be split across deltas
             row[name] = row[name] if clean == whole else [clean]
     return rows
 
@@ -159,7 +159,7 @@ def _row(event: Event) -> dict[str, Any]:
 
 
 def read_events(rows: Iterable[Mapping[str, Any]]) -> Iterator[Event]:
-    """The events that rows stand for. Raises ValueError, KeyError or TypeError for what is none."""
+    """Yield the events in rows. Raises ValueError, KeyError or TypeError for invalid rows."""
     for row in rows:
         if name := next(iter(row.keys() & _TEXTS.keys()), ""):
             yield from map(_TEXTS[name], row[name])
@@ -187,13 +187,13 @@ def _event(row: Mapping[str, Any]) -> Event:
 
 
 def write_error(error: ToolspeakError, redaction: Redaction = PLAIN) -> dict[str, Any]:
-    """An error as JSON data: its class, its message and its fields that are data."""
+    """Return an error as JSON data: its class, its message and its fields."""
     more = {name: value for name, value in vars(error).items() if isinstance(value, str | int | float) and value}
     return redaction.data({"type": type(error).__name__, "message": str(error), **more})
 
 
 def read_error(row: Mapping[str, Any]) -> ToolspeakError:
-    """The error that such data tells; of a class that is not known, a ModelError."""
+    """Return the error in such data; a ModelError for an unknown class."""
     values = dict(row)
     kind: Any = getattr(errors, values.pop("type", ""), None)
     if not (isinstance(kind, type) and issubclass(kind, ToolspeakError)):
@@ -208,7 +208,7 @@ def read_error(row: Mapping[str, Any]) -> ToolspeakError:
 
 
 def write_line(exchange: Exchange, redaction: Redaction = PLAIN) -> bytes:
-    """The exchange as a line of JSON."""
+    """Return the exchange as a line of JSON."""
     row: dict[str, Any] = {
         "version": VERSION,
         "now": exchange.now.isoformat(),
@@ -223,12 +223,12 @@ def write_line(exchange: Exchange, redaction: Redaction = PLAIN) -> bytes:
         row["cut"] = True
     if exchange.error is not None:
         row["error"] = write_error(exchange.error, redaction)
-    # half a surrogate pair, which no UTF-8 can hold, is escaped and JSON still
+    # a lone surrogate has no UTF-8 form: escaped it is still JSON
     return json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
 
 
 def read_line(line: bytes, number: int = 0) -> Exchange:
-    """The exchange that a line holds, the one of that number. Raises ValueError, KeyError or TypeError for what is none."""
+    """Return the exchange in a line with that number. Raises ValueError, KeyError or TypeError for an invalid line."""
     try:
         row: Any = json.loads(line)
     except ValueError as error:
@@ -252,7 +252,7 @@ def read_line(line: bytes, number: int = 0) -> Exchange:
 
 
 def _request(form: Any) -> Form:
-    """A request as it was written. Raises ValueError for what is no request, and says where."""
+    """Return a recorded request. Raises ValueError, with the place, for an invalid one."""
     _expect(form, dict, "request")
     for name in ("messages", "tools", "hidden"):
         for at, row in enumerate(_expect(form.get(name, []), list, f"request.{name}")):
@@ -266,7 +266,7 @@ def _request(form: Any) -> Form:
 
 
 _PARTS: dict[str, type[list[Any] | dict[str, Any]]] = {"tool_calls": list, "parameters": dict}
-"""What messages and tools hold, where they hold it."""
+"""The types of the fields of messages and tools."""
 _KINDS = {dict: "an object", list: "an array"}
 
 

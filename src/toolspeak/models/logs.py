@@ -1,4 +1,4 @@
-"""Logs the steps of plans: names and counts, and at DEBUG what was said and with which arguments."""
+"""Logs the steps of plans: names and counts, and at DEBUG the texts and arguments."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from .base import Model
 
 log = logging.getLogger("toolspeak")
 content = logging.getLogger("toolspeak.content")
-"""What was said and given, which not everybody who reads logs may read: the gateway turns it off."""
+"""The logger of texts and arguments. The gateway turns it off, because not every reader of logs may see them."""
 
 
 def _logs(level: int) -> bool:
-    """Whether anything is logged: what is not read need not be written for every request."""
+    """Whether the level is logged: otherwise nothing needs to be formatted."""
     return any((log.isEnabledFor(level), content.isEnabledFor(logging.DEBUG)))
 
 
 def log_effect(effect: Effect, model: Model, level: int) -> None:
-    """Logs what is about to be done, at the level."""
+    """Log the next step, at the level."""
     if not _logs(level):
         return
     match effect:
@@ -29,7 +29,7 @@ def log_effect(effect: Effect, model: Model, level: int) -> None:
             tools = 0 if request.tools is None else len(request.tools)
             log.log(level, "asking %s: %d messages, %d tools", model.name, len(request.messages), tools)
         case Score(pairs):
-            log.log(level, "asking %s how likely %d texts are", model.name, len(pairs))
+            log.log(level, "asking %s for the likelihoods of %d texts", model.name, len(pairs))
         case Run(calls):
             log.log(level, "running %s", ", ".join(call.name for call in calls))
         case Tell(events):
@@ -40,7 +40,7 @@ def log_effect(effect: Effect, model: Model, level: int) -> None:
 
 
 def log_outcome(outcome: Any, level: int) -> None:
-    """Logs what came of it, at the level."""
+    """Log the result of a step, at the level."""
     if not _logs(level):
         return
     if isinstance(outcome, Reply):

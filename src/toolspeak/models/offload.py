@@ -1,8 +1,7 @@
-"""Work that takes long is done in a thread, so that an event loop goes on with everything else meanwhile.
+"""Runs long computations in a thread, so that the event loop can serve others meanwhile.
 
-What takes long is known beforehand by its size in characters: a prompt is rendered, and a reply judged, in about a
-microsecond a character. A thread shares the interpreter with the loop, which gets its turn between steps of Python
-code.
+The duration is estimated by size in characters: rendering a prompt, and checking a reply, take about a microsecond per
+character. The thread shares the interpreter with the loop, which gets its turn between steps of Python code.
 """
 
 from __future__ import annotations
@@ -19,26 +18,26 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 LARGE = 100_000
-"""Characters from which on work is done in a thread."""
+"""The size in characters from which work runs in a thread."""
 PART = 50
-"""Characters as which a message, a part or a call counts beside its text."""
+"""The overhead in characters that a message, a part or a call counts besides its text."""
 
 
 async def offloaded(size: int, work: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
-    """What `work` gives, done in a thread where it is about `size` characters or more than LARGE."""
+    """Return the result of `work`, run in a thread if its `size` in characters is at least LARGE."""
     return work(*args, **options) if size < LARGE else await asyncio.to_thread(work, *args, **options)
 
 
 class PlanEnd(Exception):
-    """A plan has ended, with a value. A StopIteration cannot be raised by a thread's work."""
+    """A plan has ended with a value. A thread's function cannot raise StopIteration."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
 
 async def next_effect(plan: Plan[Any], outcome: Any, failure: ToolspeakError | None) -> Effect:
-    """The next effect of a plan that is told an outcome, or a failure. Raises PlanEnd. A long reply takes long to
-    judge."""
+    """Send an outcome, or raise a failure, in a plan and return its next effect. Raises PlanEnd. A long reply takes
+    long to check."""
 
     def step() -> Effect:
         try:
@@ -50,13 +49,13 @@ async def next_effect(plan: Plan[Any], outcome: Any, failure: ToolspeakError | N
 
 
 def close_plan(plan: Plan[Any]) -> None:
-    """Ends a plan. One that is left behind in a thread ends there."""
+    """Close a plan. A plan that is still running in a thread ends there."""
     if not getattr(plan, "gi_running", False):
         plan.close()
 
 
 def request_size(request: Request) -> int:
-    """About how many characters a request has, counted no further than LARGE; tools are known by their number."""
+    """Estimate the characters of a request, counted no further than LARGE; tools count by their number."""
     size = len(request.prompt or "") + PART * len(request.tools or ())
     for message in request.messages:
         size += PART + sum(_length(value) for value in message.values())
@@ -66,12 +65,12 @@ def request_size(request: Request) -> int:
 
 
 def reply_size(reply: Reply) -> int:
-    """How many characters a reply has."""
+    """Return the number of characters of a reply."""
     return len(reply.text) + len(reply.thought) + sum(PART + len(call.json) for call in reply.calls)
 
 
 def _length(value: Any) -> int:
-    """The characters of a content: a text, parts, or calls."""
+    """Return the characters of a content: a text, parts, or calls."""
     if isinstance(value, str):
         return len(value)
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
-"""Several upstreams that are one model: least busy first, failing over, none asked while it is down.
+"""Several upstreams as one model: requests go to the least busy one, fail over, and avoid one that is down.
 
-The pool is the one owner of retries: what it holds must not retry by itself (`Http(retries=0)`). All that it knows
-is per process: each of several workers finds out for itself which upstream is down.
+Only the pool retries: the models in it must not (`Http(retries=0)`). All state is per process: each of several workers
+finds out by itself which upstream is down.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ RESERVE = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Care:
-    """How a pool treats upstreams that fail.
+    """How a pool handles failing upstreams.
 
-    `attempts` bounds how often one request is sent in all. `failures` in a row open the breaker of an upstream:
-    for `rest` seconds it is asked nothing, then one request is its trial. `budget` is the share of the requests that
-    may be sent once more to the same upstream.
+    `attempts` is how often one request is sent in total. `failures` in a row open the circuit breaker of an upstream:
+    it gets no requests for `rest` seconds, then a single trial request. `budget` is the share of requests that may be
+    sent again to the same upstream.
     """
 
     attempts: int = 3
@@ -49,16 +49,16 @@ class Care:
 
 
 on_retry: ContextVar[Callable[[], None] | None] = ContextVar("on_retry", default=None)
-"""Called for each time that a request of this context is sent once more."""
+"""Called each time that a request of this context is sent again."""
 
 State = Literal["closed", "open", "half-open"]
 
 
 class Upstream:
-    """One of a pool's models, and how it fares: requests `in_flight`, `failures` in a row, the `last` of these, and
-    what metrics count.
+    """One of a pool's models and its health: requests `in_flight`, `failures` in a row, the `last` of these, and
+    counters for metrics.
 
-    `model` may be replaced while requests are under way: those that run keep theirs.
+    `model` may be replaced while requests are running; those keep the old one.
     """
 
     def __init__(self, model: Model, care: Care, clock: Callable[[], float] = monotonic) -> None:
@@ -77,33 +77,33 @@ class Upstream:
 
     @property
     def name(self) -> str:
-        """The name to show."""
+        """The name for display."""
         return self.model.name
 
     @property
     def state(self) -> State:
-        """Of its breaker: closed (requests pass), open (none does), half-open (one may, to find out)."""
+        """The state of its breaker: closed (requests pass), open (none do), half-open (one trial request may pass)."""
         if self._open_until is None:
             return "closed"
         return "open" if self._clock() < self._open_until else "half-open"
 
     @property
     def available(self) -> bool:
-        """Whether it may be asked now."""
+        """Whether it may get a request now."""
         return self._open_until is None or (not self._on_trial and self._clock() >= self._open_until)
 
     @property
     def back_in(self) -> float:
-        """Seconds until its breaker lets a request through again; 0 where it does now."""
+        """Seconds until its breaker lets a request pass; 0 if it does now."""
         return 0.0 if self._open_until is None else max(0.0, self._open_until - self._clock())
 
     @property
     def limited(self) -> bool:
-        """Whether it has asked not to be asked yet."""
+        """Whether its Retry-After has not passed yet."""
         return self._clock() < self.limited_until
 
     def begin(self) -> bool:
-        """A request goes to it; whether that is the trial of an upstream that was down."""
+        """Note the start of a request. Return whether it is the trial of an upstream that was down."""
         self.in_flight += 1
         self.requests += 1
         trial = self._open_until is not None
@@ -111,14 +111,14 @@ class Upstream:
         return trial
 
     def answers(self) -> None:
-        """It has begun to answer: of a trial that is enough to let others through, until it fails once more."""
+        """Note the start of a reply. For a trial this is enough to let others pass, until it fails again."""
         if self._open_until is not None:
             self._open_until = None
             self.failures = self.care.failures - 1
             log.info("%s answers again", self.name)
 
     def end(self, error: BaseException | None, trial: bool) -> None:
-        """The request is over; `error` is what ended it, a cancelled one tells nothing."""
+        """Note the end of a request; `error` is what ended it. A cancellation says nothing about the upstream."""
         self.in_flight -= 1
         self._on_trial = self._on_trial and not trial
         if error is None or (isinstance(error, ModelError) and not _down(error)):
@@ -129,23 +129,25 @@ class Upstream:
         if isinstance(error, ModelError) and _down(error):
             self.failed += 1
             self.failures += 1
-            self.last = copy.copy(error)  # without the places in the code, which hold the request
+            self.last = copy.copy(error)  # without its traceback, whose frames hold the request
             if self.failures >= self.care.failures:
                 self._open()
 
     def _open(self) -> None:
         if self._open_until is None:
-            log.warning("%s failed %d times in a row: not asked for %g s", self.name, self.failures, self.care.rest)
+            log.warning(
+                "%s failed %d times in a row: it gets no requests for %g s", self.name, self.failures, self.care.rest
+            )
             self.opened += 1
         self._open_until = self._clock() + self.care.rest
 
 
 class Pool:
-    """A model made of others that are as good as each other; see the module, and `Care`.
+    """A model made of equivalent models; see the module, and `Care`.
 
-    A request goes to the least busy of those that are up. One that fails before anything of its reply was passed on
-    goes to another, or after a pause to the same, `Care.attempts` times in all; a refusal of the request itself is
-    passed on at once. `retries` counts the requests that were sent once more.
+    A request goes to the least busy upstream that is up. If it fails before any part of its reply was passed on, it
+    goes to another one, or after a pause to the same one, `Care.attempts` times in total. An error of the request
+    itself is passed on at once. `retries` counts the requests that were sent again.
     """
 
     def __init__(
@@ -173,28 +175,28 @@ class Pool:
 
     @property
     def available(self) -> bool:
-        """Whether any may be asked now."""
+        """Whether any upstream may get a request now."""
         return any(one.available for one in self.upstreams)
 
     @property
     def in_flight(self) -> int:
-        """Requests that are under way."""
+        """The number of running requests."""
         return sum(one.in_flight for one in self.upstreams)
 
     def stream(self, request: Request) -> AsyncGenerator[Event]:
-        """The reply's events; see the protocol."""
+        """Yield the reply's events; see the protocol."""
         return self._asked(lambda model: cast("AsyncGenerator[Event]", model.stream(request)))
 
     async def score(self, prompt: str, continuations: Sequence[str]) -> list[float]:
-        """Passed on to the least busy."""
+        """Score with the least busy upstream."""
         return await self._one(lambda model: score(model, prompt, continuations))
 
     async def count(self, request: Request) -> int | None:
-        """Passed on to the least busy."""
+        """Count with the least busy upstream."""
         return await self._one(lambda model: count(model, request))
 
     async def embed(self, texts: Sequence[str], *, dimensions: int | None = None) -> Vectors:
-        """A vector for each text; see `models.embed.Embedder`. Raises Refused where the models give none."""
+        """Return a vector for each text; see `models.embed.Embedder`. Raises Refused if the models have none."""
 
         async def work(model: Model) -> Vectors:
             embeds = embedder(model)
@@ -205,7 +207,7 @@ class Pool:
         return await self._one(work)
 
     async def _one(self, work: Callable[[Model], Awaitable[T]]) -> T:
-        """What comes of work that is no stream, under the same care."""
+        """Return the result of work that is not a stream, with the same retries."""
 
         async def only(model: Model) -> AsyncGenerator[T]:
             yield await work(model)
@@ -214,7 +216,7 @@ class Pool:
         return outcome
 
     def _asked(self, work: Callable[[Model], AsyncGenerator[T]]) -> AsyncGenerator[T]:
-        """The items that come of one upstream, of another or of the same again where that fails before the first."""
+        """Yield the items from one upstream, from another or the same again if it fails before the first item."""
         self._budget = min(RESERVE, self._budget + self.care.budget)
         tried: list[Upstream] = []
         return retrying(lambda: self._attempt(work, tried), lambda error, _: self._again(error, tried))
@@ -239,22 +241,22 @@ class Pool:
             upstream.end(outcome, trial)
 
     async def load(self) -> None:
-        """Does what the first request would have to wait for: finds out how to ask, loads what is in this process."""
+        """Do what the first request would wait for: probe servers, load models of this process."""
         await asyncio.gather(*(load(one.model) for one in self.upstreams))
 
     async def aclose(self) -> None:
-        """Closes the connections that its models keep."""
+        """Close the connections of its models."""
         for one in self.upstreams:
             await close(one.model)
 
     def _choose(self, tried: Sequence[Upstream]) -> Upstream:
-        """The least busy of those that may be asked, one that was not tried yet before one that was."""
+        """Return the least busy upstream that may get a request, preferring one that was not tried yet."""
         up = [one for one in self.upstreams if one.available]
         if not up:
             first = min(self.upstreams, key=lambda one: one.back_in)
             soonest = max(1.0, first.back_in)
             said = (
-                f"{self.name} is down: it failed {first.failures} times in a row, and is asked again in {soonest:.0f} s"
+                f"{self.name} is down: it failed {first.failures} times in a row, and is tried again in {soonest:.0f} s"
             )
             down = ServerFailed(f"{said}. The last failure: {first.last}", code=503, retry_after=soonest)
             down.reason = "the model's server is down"
@@ -269,14 +271,14 @@ class Pool:
         return min(up, key=rank)
 
     def _again(self, error: ModelError, tried: Sequence[Upstream]) -> float | None:
-        """Seconds to wait before the next try, None where there is to be none."""
+        """Return the seconds before the next attempt, None for no further one."""
         if len(tried) >= self.care.attempts:
             return None
         wait = pause(error, len(tried))
         if any(one.available and not one.limited and one not in tried for one in self.upstreams):
             if wait is None and not isinstance(error, RateLimited):
                 return None
-            wait = 0.0  # another upstream has not been asked yet, and owes nobody a pause
+            wait = 0.0  # another upstream was not tried yet, so no pause is needed
         elif wait is None or self._budget < 1 or not self.available:
             return None
         else:
@@ -289,5 +291,5 @@ class Pool:
 
 
 def _down(error: ModelError) -> bool:
-    """Whether an error speaks against the upstream, rather than against the request, the key or the hurry."""
+    """Whether an error counts against the upstream, rather than the request, the key or the rate."""
     return isinstance(error, ModelUnreachable | StreamCut | ServerFailed)

@@ -1,9 +1,9 @@
-"""Records what a model is asked and what it answers. The recorder passes everything on and puts it on a tape.
+"""Records a model's requests and replies. The recorder passes everything through and writes it to a tape.
 
     model = ts.record(ts.model("ollama:NAME"), "weather.jsonl")
 
-What is recorded is the model as programs meet it, asked with messages and tools: how it is prompted below that may change,
-and the recording still answers. See `replay`.
+The recording is at the level of messages and tools. How the model is prompted below that level may change, and the
+recording still answers. See `replay`.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ yet is asked and added. all: everything is asked, and the file begins anew."""
 
 
 PASSING = (ModelUnreachable, KeyRefused, RateLimited, ServerFailed, StreamCut, WeightsError)
-"""Errors on the way to a model: the same request may be answered tomorrow."""
+"""Errors of reaching a model: the same request may succeed later."""
 FOLDER = "recordings"
-"""Where tests have their recordings: beside their file, in it a folder for each file of tests."""
+"""The folder of tests' recordings, next to the test files; it has a folder for each test file."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamOutcome:
-    """What came of a request: the events, the error that ended them, and whether they were `cut` by who listened."""
+    """The outcome of a request: the events, the error that ended them, and whether the consumer `cut` them off."""
 
     events: list[Event]
     error: ToolspeakError | None = None
@@ -65,23 +65,23 @@ class StreamOutcome:
 
 
 class Tape(Protocol):
-    """What a recorder writes to."""
+    """The destination of a recorder."""
 
     def begin(self, model: Model, request: Request) -> Callable[[StreamOutcome], None]:
-        """A request goes to a model; the outcome is for what this gives."""
+        """Note a request to a model. Returns a function that takes the outcome."""
         ...
 
     def score(self, model: Model, prompt: str, continuations: Sequence[str], scores: Sequence[float]) -> None:
-        """Likelihoods were asked for."""
+        """Note a request for likelihoods."""
         ...
 
     def count(self, model: Model, request: Request, tokens: int | None) -> None:
-        """The tokens of a request were asked for."""
+        """Note a request for a token count."""
         ...
 
 
 class Recorder(Wrapper[Model]):
-    """A model that passes everything on to another, and puts it on a tape."""
+    """A model that passes everything to another one, and records it on a tape."""
 
     def __init__(self, model: Model, tape: Tape) -> None:
         super().__init__(model)
@@ -117,9 +117,9 @@ class Recorder(Wrapper[Model]):
 class FileTape:
     """A tape that is a file of JSON lines, see `exchange`. Several recorders, and processes, may write to one file.
 
-    `now` is the time at which the recording began: that of the file's first line, where it is added to. The file appears
-    with the first exchange that is over. Without `passing`, what ended in such an error is left out. Raises UsageError where
-    it cannot be written.
+    `now` is the time at which the recording began; for an existing file, that of its first line. The file is created
+    with the first finished exchange. Without `passing`, exchanges that ended in such an error are left out. Raises
+    UsageError if the file cannot be written.
     """
 
     def __init__(self, path: str | Path, *, anew: bool = False, passing: bool = True) -> None:
@@ -139,11 +139,11 @@ class FileTape:
 
     def begin(self, model: Model, request: Request) -> Callable[[StreamOutcome], None]:
         redaction, now = redaction_of(model), self._time()
-        form = canonical(request, redaction)  # now: whoever asks may change its messages later
+        form = canonical(request, redaction)  # now, because the caller may change its messages later
 
         def end(outcome: StreamOutcome) -> None:
             if isinstance(outcome.error, PASSING) and not self._passing:
-                log.info("%s: not recorded, so that it is asked again: %s", self.path, outcome.error)
+                log.info("%s: not recorded, so the next run asks again: %s", self.path, outcome.error)
                 return
             self._write(_exchange(model, now, form, outcome), redaction)
 
@@ -158,13 +158,13 @@ class FileTape:
         self._write(Exchange(_about(model), self._time(), form, counted=True, tokens=tokens), redaction)
 
     def _time(self) -> datetime:
-        """When an exchange begins: of the first one, when the recording began."""
+        """Return the time of an exchange; for the first one, the time at which the recording began."""
         now = self.now if self._first else datetime.now().astimezone()
         self._first = False
         return now
 
     def _write(self, exchange: Exchange, redaction: Redaction) -> None:
-        """Adds a line, in one piece. A disk that is full must not end what is recorded."""
+        """Add a line in one piece. A full disk must not end the recorded program."""
         begins = os.O_TRUNC if self._anew and not self._begun else 0
         self._begun = True
         try:
@@ -184,19 +184,19 @@ def _exchange(model: Model, now: datetime, form: Form, outcome: StreamOutcome) -
 
 
 def _about(model: Model) -> dict[str, Any]:
-    """What a replay must tell of itself, so that it is asked as the model was."""
+    """Return what a replay must report about the model, so that it is used like the original."""
     about: dict[str, Any] = {"name": Redaction().text(model.name), "capabilities": sorted(model.capabilities)}
     context = context_of(model)
     return about if context is None else {**about, "context": context}
 
 
 def redaction_of(model: Model) -> Redaction:
-    """What takes a model's own secrets out of a text, and what looks like one."""
+    """Return the Redaction of a model's own secrets, and of texts that look like secrets."""
     return Redaction(secret for server in _servers(model) for secret in server.secrets)
 
 
 def _servers(model: Model) -> list[Http]:
-    """The servers behind a model."""
+    """Return the servers behind a model."""
     if pool := within(model, Pool):
         return [server for one in pool.upstreams for server in _servers(one.model)]
     server = within(model, Http)
@@ -204,13 +204,13 @@ def _servers(model: Model) -> list[Http]:
 
 
 def record(model: str | Model | None, path: str | Path, *, mode: Mode = "all") -> FileRecorder | Replay:
-    """The model, with each exchange written to a file as a line of JSON, for `replay`.
+    """Return the model, with each exchange recorded in a file as a line of JSON, for `replay`.
 
-    `mode` is as in VCR: `all` asks everything and begins the file anew, `once` answers from the file where it is there,
-    `new` asks what is not in it yet and adds it, `none` asks nothing. An error on the way to the model, such as a server
-    that is down, is recorded by `all` alone: with `once` and `new` the next run asks again. Keys and passwords are left out. `.now` is the time
-    at which the recording began, to be used where a prompt tells the date. A reply that was left before its end is
-    recorded as cut off.
+    `mode` is as in VCR: `all` asks everything and starts a new file, `once` answers from an existing file, `new` asks
+    and adds what is not in it yet, `none` asks nothing. An error of reaching the model, such as a server that is down,
+    is recorded only by `all`: with `once` and `new` the next run asks again. Keys and passwords are left out. `.now` is
+    the time at which the recording began, for prompts with the date. A reply whose consumer stopped early is recorded
+    as cut off.
     """
     if mode not in get_args(Mode):
         raise UsageError(f"mode: expected {', '.join(get_args(Mode))}, received {mode!r:.40}")
@@ -223,20 +223,20 @@ def record(model: str | Model | None, path: str | Path, *, mode: Mode = "all") -
 
 
 class FileRecorder(Recorder):
-    """A recorder onto a file; see `record`."""
+    """A recorder to a file; see `record`."""
 
     tape: FileTape
 
     @property
     def now(self) -> datetime:
-        """When the recording began, as the replay tells it too."""
+        """When the recording began; a replay returns the same time."""
         return self.tape.now
 
 
 def path_of_test(file: Path, test: str, number: int = 1) -> Path:
-    """The recording of a test in a file; of its second model, and further ones, by their `number`.
+    """Return the file for a test's recording; `number` is for its second and further models.
 
-    A name that is no file name has a digest behind what is left of it, so that two tests never share a file.
+    A name that is not a valid file name gets a digest, so that two tests never share a file.
     """
     name = re.sub(r"[^\w.-]+", "-", test).strip("-.")[:100]
     if name != test:

@@ -1,4 +1,4 @@
-"""Takes secrets out of what is written to disk: known keys, and what looks like one wherever it stands."""
+"""Removes secrets from what is written to disk: known keys, and any text that looks like one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HIDDEN = "[hidden]"
 FIELDS = frozenset(
     ["authorization", "api_key", "apikey", "x_api_key", "proxy_authorization", "access_token", "client_secret"]
 )
-"""Fields and headers whose text is a secret, whatever it looks like; `-` counts as `_`."""
+"""Fields and headers whose value is always a secret; `-` counts as `_`."""
 USER_INFO = re.compile(r"(?<=://)[^\s/?#@\"'<>]+(?=@)")
 HEADER = re.compile(
     r"""(?ix) \b (authorization | (?:x-)?api[-_]?key | access[-_]token | client[-_]secret)
@@ -23,23 +23,23 @@ TOKEN = re.compile(
     r"""(?x) \b (?: (?:sk|pk|rk)[-_][\w-]{16,} | gh[opsur]_\w{20,} | xox[abprs]-[\w-]{10,} | AKIA[0-9A-Z]{16} | AIza[\w-]{30,}
     | (?<=[Bb]earer\ )(?=\S*\d)[\w.~+/-]{16,}=* )"""
 )
-"""Keys by the forms that providers give them."""
+"""The formats of providers' keys."""
 
 
 class Redaction:
-    """Replaces `secrets`, and what looks like one, by `[hidden]`. What is the same before is the same afterwards."""
+    """Replaces `secrets`, and text that looks like one, by `[hidden]`. Equal texts stay equal."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._secrets = [secret for secret in secrets if secret]
 
     def text(self, text: str) -> str:
-        """The text without secrets."""
+        """Return the text without secrets."""
         text = redact(text, self._secrets) if self._secrets else text
         text = USER_INFO.sub(HIDDEN, text) if "@" in text else text
         return TOKEN.sub(HIDDEN, HEADER.sub(rf"\1\2{HIDDEN}", text))
 
     def data(self, value: Any, field: str = "") -> Any:
-        """JSON data without secrets in its texts; its keys stay as they are."""
+        """Return JSON data without secrets in its strings; its keys are unchanged."""
         if isinstance(value, str):
             return HIDDEN if value and field.lower().replace("-", "_") in FIELDS else self.text(value)
         if isinstance(value, Mapping):

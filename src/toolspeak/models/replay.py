@@ -1,7 +1,8 @@
-"""Answers from a recording: each request gets the events that it got when it was recorded, in the order it was asked.
+"""Answers from a recording: each request gets the events that were recorded for it, in the order of requests.
 
-A request is known by its canonical form (see `exchange`). Equal requests get the recorded answers in turn, and the last one
-from then on. One that is not in the recording raises NotRecorded, with how it differs from the nearest one that is.
+A request is identified by its canonical form (see `exchange`). Equal requests get the recorded answers in turn, and
+then the last one again. A request that is not in the recording raises NotRecorded, with a diff against the most similar
+one.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ from .wrapper import close, count
 log = logging.getLogger(__name__)
 
 NO_EXCHANGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
-"""What reading a line raises that is no exchange."""
+"""The exceptions for a line that is not an exchange."""
 
 
 def read(path: str | Path) -> list[Exchange]:
-    """The exchanges of a recording, in the order in which they began. Raises UsageError for a line that is none.
+    """Return the exchanges of a recording, in the order in which they began. Raises UsageError for an invalid line.
 
-    The last line may be half written, because whoever recorded it was killed or is at work: then the log says that it is
-    left out. Raises UsageError too where it is the only one.
+    The last line may be incomplete, because the recording process was killed or is still writing. It is left out, with
+    a log line. UsageError if it is the only one.
     """
     file = Path(path).expanduser()
     try:
@@ -55,13 +56,13 @@ def read(path: str | Path) -> list[Exchange]:
         except UsageError as error:
             if line.endswith(b"\n") or not exchanges:
                 raise
-            log.warning("%s; the line is left out", error)
+            log.warning("%s; the line is ignored", error)
     return sorted(exchanges, key=lambda one: one.now)
 
 
 def first_of(path: Path) -> Exchange | None:
-    """The first exchange of a file that is to be added to, None where there is none. Half a line at its end is taken off:
-    whoever wrote it was killed. Raises UsageError for a file that is no recording, OSError."""
+    """Return the first exchange of a file before lines are added to it, None if it is empty. An incomplete last line,
+    left by a killed process, is removed. Raises UsageError for a file that is not a recording, OSError."""
     if not path.exists():
         return None
     with path.open("r+b") as file:
@@ -72,7 +73,9 @@ def first_of(path: Path) -> Exchange | None:
         file.seek(end)
         last = file.read()
         if not line.startswith(BEGINS[: len(line)]):
-            raise UsageError(f"{path}, line 1: no exchange of a recording: expected {BEGINS.decode()} at its head")
+            raise UsageError(
+                f"{path}, line 1: not an exchange of a recording: expected it to start with {BEGINS.decode()}"
+            )
         if last and _is_whole(last):
             file.write(b"\n")
         else:
@@ -95,15 +98,15 @@ def _exchange(file: Path, number: int, line: bytes) -> Exchange:
     except NO_EXCHANGE as error:
         why = f"it lacks {error}" if isinstance(error, KeyError) else str(error)[:200]
         cut = "" if line.endswith(b"\n") else " (the file ends within this line: was it cut?)"
-        raise UsageError(f"{file}, line {number}: no exchange of a recording: {why}{cut}") from None
+        raise UsageError(f"{file}, line {number}: not an exchange of a recording: {why}{cut}") from None
 
 
 class Replay:
     """A model that answers from a recording; see the head of this file.
 
-    `exchanges` are what it holds, `now` when it began. What is not in it is asked of the model `otherwise`, where there
-    is one. `defaults` change nothing: what was recorded is the model with its own. Raises UsageError for a file that is
-    no recording.
+    `exchanges` are its content, `now` is when it began. Requests that are not in it go to the model `otherwise`, if
+    there is one. `defaults` have no effect: the recording is of a model with its own. Raises UsageError for a file that
+    is not a recording.
     """
 
     def __init__(self, path: str | Path, *, otherwise: Model | None = None, defaults: Sampling = NONE) -> None:
@@ -121,31 +124,31 @@ class Replay:
 
     @property
     def name(self) -> str:
-        """The name of the model that was recorded."""
+        """The name of the recorded model."""
         return str(self._about("name", f"replay:{self.path}" if self.model is None else self.model.name))
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """Those of the model that was recorded."""
+        """The capabilities of the recorded model."""
         usual = frozenset({"tools"}) if self.model is None else self.model.capabilities
         return frozenset(cast("list[Capability]", self._about("capabilities", usual)))
 
     @property
     def context(self) -> int | None:
-        """How many tokens the model that was recorded reads and writes at once, where that is known."""
+        """The context size of the recorded model in tokens, if known."""
         return cast("int | None", self._about("context", None))
 
     @property
     def now(self) -> datetime:
-        """When the recording began, to be used where a prompt tells the date."""
+        """When the recording began, for prompts with the date."""
         return self.exchanges[0].now if self.exchanges else datetime.now().astimezone()
 
     def _about(self, name: str, usual: object) -> object:
-        """Something about the model, as it was when it was asked last."""
+        """Return a fact about the model at the time of its last request."""
         return self.exchanges[-1].model.get(name, usual) if self.exchanges else usual
 
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
-        """The recorded events of the request; see the protocol. Raises what was raised then, and NotRecorded."""
+        """Yield the recorded events of the request; see the protocol. Raises the recorded error, or NotRecorded."""
         form = canonical(request, self._redaction)
         exchange = self._next(key_of(form))
         if exchange is None and self.model is not None:
@@ -162,22 +165,22 @@ class Replay:
             row["message"] += f" (replayed from {self.path}, line {exchange.line})"
             raise read_error(row)
         if exchange.cut:
-            raise StreamCut(f"the recording of this reply ends here: nobody listened further ({self.path})")
+            raise StreamCut(f"the recording of this reply ends here, because its consumer stopped ({self.path})")
 
     async def count(self, request: Request) -> int | None:
-        """The tokens of a request as they were counted, None where they were not."""
+        """Return the recorded token count of a request, None if there was none."""
         exchange = self._next(key_of(canonical(request, self._redaction), counted=True))
         if exchange is None and self.model is not None:
             return await count(self.model, request)
         return exchange.tokens if exchange else None
 
     async def aclose(self) -> None:
-        """Closes the connections of the model that is asked otherwise."""
+        """Close the connections of the model `otherwise`."""
         if self.model is not None:
             await close(self.model)
 
     def _next(self, key: str) -> Exchange | None:
-        """The next answer to a request. The last one answers again, unless there is somebody else to be asked."""
+        """Return the next answer to a request. The last one is repeated, unless there is another model to ask."""
         rows = self._answers.get(key, [])
         turn = self._turns.get(key, 0)
         if turn >= len(rows):
@@ -187,17 +190,17 @@ class Replay:
 
     def _missing(self, form: Form) -> NotRecorded:
         replies = [one for one in self.exchanges if not one.counted]
-        said = f"{self.path} holds no answer to this request"
+        said = f"{self.path} has no answer to this request"
         if not replies:
-            return NotRecorded(f"{said}: it holds no exchange at all. Record it anew")
+            return NotRecorded(f"{said}: it has no exchanges at all. Record it again")
         place = nearest(form, [one.request for one in replies])
         whole = diff(replies[place].request, form)
         head = f"{said}. The nearest of its {len(replies)} is number {place + 1} (- recorded, + asked now):"
-        return NotRecorded(f"{head}\n{_first_rows(whole)}\nIf the change is meant, record it anew", diff=whole)
+        return NotRecorded(f"{head}\n{_first_rows(whole)}\nIf the change is intended, record it again", diff=whole)
 
 
 def _first_rows(shown: str) -> str:
-    """As many rows of a diff as an error's message holds."""
+    """Return as many lines of a diff as fit into an error's message."""
     if len(shown) <= LONGEST // 2:
         return shown
     rows = shown.split("\n")
@@ -206,9 +209,9 @@ def _first_rows(shown: str) -> str:
 
 
 def replay(path: str | Path) -> Replay:
-    """A model that answers from a recording of `record`, without the model that was recorded.
+    """Return a model that answers from a recording made by `record`, without the recorded model.
 
-    A request is known by its messages, tools and settings. Raises UsageError where the file is no recording; where a
-    request is not in it, the model raises NotRecorded, with a diff against the nearest one.
+    A request is identified by its messages, tools and settings. Raises UsageError if the file is not a recording. For a
+    request that is not in it, the model raises NotRecorded, with a diff against the most similar one.
     """
     return Replay(path)

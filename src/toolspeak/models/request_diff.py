@@ -1,7 +1,7 @@
-"""Two requests compared for people: each as lines of text, and how they differ.
+"""Compares two requests for people: each as lines of text, and their differences.
 
-Characters that cannot be seen are shown as escapes in the lines that differ. Of a long line its ends are shown, and what is
-around the change.
+In lines that differ, invisible characters are shown as escapes. Of a long line, both ends and the text around the
+change are shown.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from .exchange import Form
 CONTEXT = 2
 """Lines shown around each difference."""
 MOST = 4_000
-"""Lines of a request that are compared, from shortly before the first difference on; the rest is left out."""
+"""The most lines of a request that are compared, from shortly before the first difference on."""
 WIDTH = 240
-"""Characters of a line that are shown whole."""
+"""The longest line, in characters, that is shown whole."""
 END = 40
-"""Characters that are shown of both ends of a longer line, and around what differs in it."""
+"""Characters of a longer line that are shown at both ends and around a difference."""
 
 
 def lines_of(request: Form) -> list[str]:
-    """A request as lines: its messages, its tools, then its settings."""
+    """Return a request as lines: its messages, its tools, then its settings."""
     return list(_lines(request))
 
 
@@ -78,7 +78,7 @@ def _text(value: Any) -> str:
 
 
 def nearest(request: Form, others: Sequence[Form]) -> int:
-    """The place of the one that has most lines in common with a request, the first of those that have as many."""
+    """Return the index of the request with the most lines in common; the first one of several."""
     lines = Counter(lines_of(request))
 
     def difference(other: Form) -> int:
@@ -89,13 +89,13 @@ def nearest(request: Form, others: Sequence[Form]) -> int:
 
 
 def diff(before: Form, after: Form) -> str:
-    """The lines that only one of two requests has (`-` before, `+` after), with some of those around them."""
+    """Return the lines that only one of two requests has (`-` before, `+` after), with some context."""
     rows = _rows(lines_of(before), lines_of(after)) or _rows(_data(before), _data(after))
     return "\n".join(rows[1:])
 
 
 def _data(request: Form) -> list[str]:
-    """A request as JSON, which differs where only the kind of a value does."""
+    """Return a request as JSON lines, which also show a difference in the type of a value."""
     return json.dumps(request, indent=1, sort_keys=True).split("\n")
 
 
@@ -114,25 +114,25 @@ def _rows(before: list[str], after: list[str]) -> list[str]:
 
 
 def _alike(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many lines, or characters, are the same from the beginning on."""
+    """Return how many lines, or characters, are equal from the start."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _changed(before: Sequence[str], after: Sequence[str]) -> list[str]:
-    """Rows of the lines before, then of those after; each is shortened around what it differs in from its counterpart."""
+    """Return rows of the lines before, then of those after; each is shortened around its difference from the other one."""
     pairs = list(zip_longest(map(_visible, before), map(_visible, after)))
     minus = [f"-{_around(old, new)}" for old, new in pairs if old is not None]
     return minus + [f"+{_around(new, old)}" for old, new in pairs if new is not None]
 
 
 def _visible(line: str) -> str:
-    """A line with escapes for what cannot be seen in it, or not be told from what looks the same."""
+    """Return a line with escapes for characters that are invisible or look like others."""
     line = "".join(c if c.isprintable() and not unicodedata.combining(c) else ascii(c)[1:-1] for c in line)
     return re.sub(r" +$", lambda spaces: r"\x20" * len(spaces[0]), line)
 
 
 def _around(line: str, other: str | None) -> str:
-    """A line; of a long one its two ends, and the part in which it differs from the other, with what is around that."""
+    """Return a line; of a long one its ends, and the part that differs from the other line, with context."""
     if len(line) <= WIDTH:
         return line
     start, end = 0, len(line)

@@ -15,13 +15,13 @@ from typing import TypeVar
 from ..errors import ModelError, ModelUnreachable, RateLimited, ServerFailed, StreamCut
 
 FIRST, LONGEST = 0.5, 8.0
-"""Seconds: the bound of the first pause, which doubles, and of every pause that the server did not ask for."""
+"""Seconds: the bound of the first pause, which doubles, and of every pause without a Retry-After."""
 
 PATIENCE = 60.0
-"""Seconds that a server may ask for and get. One that asks for more is told of to the caller instead."""
+"""The longest Retry-After in seconds that is waited for. A longer one is reported to the caller instead."""
 
 LASTING = frozenset({501, 505})
-"""The 5xx that will be the same the next time."""
+"""The 5xx statuses that a retry does not change."""
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -31,7 +31,8 @@ Wait = Callable[[ModelError, int], float | None]
 
 
 async def retrying(attempt: Callable[[], AsyncGenerator[T]], wait: Wait) -> AsyncGenerator[T]:
-    """The items of an attempt. One that fails before its first item is made again after the seconds that `wait` gives."""
+    """Yield the items of an attempt. If it fails before its first item, try again after the seconds that `wait`
+    returns."""
     for tried in count(1):
         begun = False
         try:
@@ -48,7 +49,7 @@ async def retrying(attempt: Callable[[], AsyncGenerator[T]], wait: Wait) -> Asyn
 
 
 async def retried(work: Callable[[], Awaitable[T]], wait: Wait) -> T:
-    """The same for work with one outcome."""
+    """Return the result of work with a single outcome, with the same retries."""
     for tried in count(1):
         try:
             return await work()
@@ -61,7 +62,7 @@ async def retried(work: Callable[[], Awaitable[T]], wait: Wait) -> T:
 
 
 def at_most(retries: int) -> Wait:
-    """The pauses of a client that sends a request so many times again."""
+    """Return the Wait of a client that sends a request again at most `retries` times."""
 
     def wait(error: ModelError, tried: int) -> float | None:
         seconds = pause(error, tried) if tried <= retries else None
@@ -73,9 +74,9 @@ def at_most(retries: int) -> Wait:
 
 
 def pause(error: ModelError, tried: int) -> float | None:
-    """Seconds to wait before the next try after `tried` tries, None where another would be of no use.
+    """Return the seconds before the next attempt after `tried` attempts, None if a retry is of no use.
 
-    Full jitter: anything between nothing and the bound, so that many clients do not come back at once.
+    With full jitter: any value between zero and the bound, so that many clients do not retry at the same time.
     """
     if not passing(error):
         return None
@@ -86,9 +87,9 @@ def pause(error: ModelError, tried: int) -> float | None:
 
 
 def passing(error: ModelError) -> bool:
-    """Whether an error may be gone the next time."""
+    """Whether an error may be gone at the next attempt."""
     if isinstance(error, ModelUnreachable):
-        return not error.timed_out  # a server too slow once is not helped by the same work again
+        return not error.timed_out  # a retry would only add load to a server that is too slow
     if isinstance(error, RateLimited):
         return "insufficient_quota" not in str(error) and "exceeded your current quota" not in str(error)
     if isinstance(error, ServerFailed):
@@ -97,7 +98,7 @@ def passing(error: ModelError) -> bool:
 
 
 def retry_after(header: str | None, now: datetime | None = None) -> float | None:
-    """Seconds in a `Retry-After` header: a number, or an HTTP date; None where it says nothing sensible."""
+    """Return the seconds in a `Retry-After` header, a number or an HTTP date; None for anything else."""
     text = (header or "").strip()
     try:
         seconds = float(text)

@@ -1,8 +1,8 @@
-"""Sampling settings by the names that people write: for one request, and as the defaults of a model.
+"""Sampling settings by the names that people use: for one request, or as a model's defaults.
 
-`temperature` and `max_tokens` are fields of a Request. `top_p`, `top_k` and whatever stands in `extra_body` go into
-`Request.sampling`, which each API writes in its own words or refuses. A default fills in what a request leaves open, so
-that a request which the library makes itself (greedy, a few tokens) stays as it is.
+`temperature` and `max_tokens` are fields of a Request. `top_p`, `top_k` and everything in `extra_body` go into
+`Request.sampling`, which each API writes in its own fields or refuses. A default applies only if a request leaves a
+setting open, so that the library's own requests (greedy, a few tokens) are not changed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RANGES: Mapping[str, tuple[type, float, float, str]] = {
     "top_p": (float, 0, 1, "a number from 0 to 1"),
     "top_k": (int, -1, 100_000, "a whole number from -1"),
 }
-"""What each setting may be; the gateway has the same bounds."""
+"""The valid values of each setting; the gateway has the same bounds."""
 SEEDS = (int, -(2**63), 2**63 - 1, "a whole number")
 NAMES = (*RANGES, "extra_body")
 """The settings of this module."""
@@ -31,19 +31,19 @@ WRITTEN = frozenset({
     "parallel_tool_calls", "functions", "function_call", "response_format", "text", "format", "n", "stop", "seed",
     "stop_sequences", "max_completion_tokens", "max_output_tokens", "logprobs", "top_logprobs", *RANGES,
 })  # fmt: skip
-"""Fields that the library writes: `extra_body` may not replace them."""
+"""Fields that the library writes, which `extra_body` must not replace."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Settings of one request, or the defaults of a model."""
+    """Settings of one request, or a model's defaults."""
 
     temperature: float | None = None
     max_tokens: int | None = None
     more: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def fill(self, request: Request) -> Request:
-        """The request with these settings where it has none of its own."""
+        """Return the request with these settings, unless it has its own."""
         if self == NONE:
             return request
         return replace(
@@ -58,14 +58,14 @@ NONE = Sampling()
 
 
 def sampling(options: Mapping[str, Any]) -> Sampling:
-    """The settings among `options`. Raises UsageError for a value that cannot be one."""
+    """Return the sampling settings among `options`. Raises UsageError for an invalid value."""
     found = {name: checked_setting(name, options.get(name)) for name in RANGES}
     more = {name: found[name] for name in ("top_p", "top_k") if found[name] is not None}
     return Sampling(found["temperature"], found["max_tokens"], more | _extra(options.get("extra_body")))
 
 
 def checked_setting(name: str, value: Any) -> Any:
-    """The value of a setting. Raises UsageError for one that it cannot have."""
+    """Return the value of a setting. Raises UsageError for an invalid one."""
     kind, least, most, expected = RANGES.get(name, SEEDS)
     if value is None:
         return None
@@ -88,7 +88,7 @@ def _extra(value: Any) -> dict[str, Any]:
 
 
 def check_options(options: Collection[str], known: Collection[str], who: str) -> None:
-    """Raises UsageError for the name of an option that `who` does not take, with the one that was meant."""
+    """Raises UsageError for an option that `who` does not have, with a suggestion."""
     for name in options:
         if name not in known:
             meant = did_you_mean(near(name, known))
@@ -96,9 +96,9 @@ def check_options(options: Collection[str], known: Collection[str], who: str) ->
 
 
 def check_settings(request: Request, who: str, known: Collection[str] | None, *, logprobs: bool = True) -> None:
-    """Raises UsageError for settings that the API of `who` has no place for: they would be dropped.
+    """Raises UsageError for settings that the API of `who` does not support, which would be dropped silently.
 
-    `known` are the names of `Request.sampling` that there is a place for, None for all.
+    `known` are the supported names of `Request.sampling`, None for all.
     """
     unknown = [] if known is None else [name for name in request.sampling if name not in known]
     if request.logprobs is not None and not logprobs:

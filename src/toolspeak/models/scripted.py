@@ -1,4 +1,4 @@
-"""A model that replays what it was given and records what it was asked: the test double, for users too."""
+"""A model that returns given replies and records its requests: the test double, for users too."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from .sampling import NONE, Sampling
 
 
 class Scripted:
-    """Replays `replies` one after another: a text (sent in `chunk` characters a piece), a list of events, or an error.
-    A single text in place of a list is the only reply.
+    """Returns `replies` one after another: a text (sent in pieces of `chunk` characters), a list of events, or an
+    error. A single text instead of a list is the only reply.
 
-    With texts it is a text model, for a dialect to read; give `capabilities=["tools"]` for one that
-    speaks in events. `requests` holds every request received. Past the last reply it raises ModelError,
-    unless `repeat` is set: then the last reply comes again for ever. With `cycle` all begin again, as often as they are
-    asked for, and no request is kept: that is for a server.
+    With texts it is a text model, for a dialect to parse; `capabilities=["tools"]` makes it one that sends events.
+    `requests` has every request. After the last reply it raises ModelError, unless `repeat` is set: then it repeats the
+    last reply. With `cycle` it starts again from the first, and keeps no requests, which is for servers.
     """
 
     name = "scripted"

@@ -1,8 +1,7 @@
-"""Spans and metrics of the questions to a model, by OpenTelemetry's conventions for generative AI.
+"""Spans and metrics of model requests, by OpenTelemetry's conventions for generative AI.
 
-Each question is a span of the kind client, and counts in two histograms: how long it took, and the tokens that it read and
-wrote. What was said is never told. Needs opentelemetry-api (the `otel` extra) and providers that record; without those
-nothing is done.
+Each request is a span of kind client, and counts in two histograms: its duration, and its input and output tokens. No
+text is recorded. Needs opentelemetry-api (the `otel` extra) and providers that record; without those nothing happens.
 
 Source: the semantic conventions, GenAI spans and GenAI metrics (in development).
 """
@@ -40,12 +39,11 @@ DURATION = "gen_ai.client.operation.duration"
 TOKEN_USAGE = "gen_ai.client.token.usage"  # noqa: S105
 SECONDS = tuple(0.01 * 2**power for power in range(14))
 TOKENS = tuple(4**power for power in range(14))
-"""The boundaries of the histograms, as the conventions have them."""
+"""The bucket boundaries of the histograms, from the conventions."""
 
 
 class Telemetry:
-    """What makes spans and counts, by these providers or those that are set for the process. Raises ImportError without
-    opentelemetry."""
+    """Makes spans and counts with these providers, or those of the process. Raises ImportError without opentelemetry."""
 
     def __init__(self, tracer_provider: Any = None, meter_provider: Any = None) -> None:
         from opentelemetry import metrics, trace
@@ -64,7 +62,7 @@ class Telemetry:
         )
 
     def begin(self, context: Any, name: str, request: Request) -> Any:
-        """The span of one question to a model, under that of the context."""
+        """Return the span of one model request, under that of the context."""
         told = about(name)
         if request.max_tokens is not None:
             told[REQUEST_MAX_TOKENS] = request.max_tokens
@@ -73,13 +71,13 @@ class Telemetry:
         return self.tracer.start_span(f"chat {name}", context, self._trace.SpanKind.CLIENT, told)
 
     def failed(self, span: Any, error: BaseException) -> None:
-        """Says of a span what kind of error ended it; the message may repeat what was said."""
+        """Set the type of the error that ended a span. The message is left out, because it may contain prompts."""
         span.set_attribute(ERROR_TYPE, type(error).__name__)
         if isinstance(error, Exception):
             span.set_status(self._trace.StatusCode.ERROR)
 
     def count(self, name: str, seconds: float, usage: Usage, error: BaseException | None) -> None:
-        """Counts a question that is over. Tokens that nobody told are not counted."""
+        """Count a finished request. Unreported tokens are not counted."""
         told = about(name)
         for kind, tokens in (("input", usage.prompt_tokens), ("output", usage.completion_tokens)):
             if tokens:
@@ -90,13 +88,12 @@ class Telemetry:
 
 
 def about(name: str) -> dict[str, Any]:
-    """What every span and measurement of a model says."""
+    """Return the attributes of every span and measurement of a model."""
     return {OPERATION: "chat", PROVIDER: TOOLSPEAK, REQUEST_MODEL: name}
 
 
 class Traced(Wrapper[Model]):
-    """A model whose replies are spans, and counted; see `traced`. `context` is what the spans stand under, else the
-    current one."""
+    """A model whose requests are spans, and are counted; see `traced`. `context` is the parent, else the current span."""
 
     def __init__(self, model: Model, telemetry: Telemetry, context: Any = None, name: str = "") -> None:
         super().__init__(model)
@@ -137,10 +134,11 @@ class Traced(Wrapper[Model]):
 
 
 def traced(model: str | Model | None = None, *, tracer_provider: Any = None, meter_provider: Any = None) -> Traced:
-    """The model, each question to it a span and counted in OpenTelemetry's metrics, by the conventions for generative AI.
+    """Return the model with a span for each request, counted in OpenTelemetry's metrics, by the conventions for
+    generative AI.
 
-    Without providers of your own, those that are set for the process are used. Neither prompts nor replies are told. Raises
-    MissingExtra without opentelemetry-api.
+    The default providers are those of the process. Neither prompts nor replies are recorded. Raises MissingExtra
+    without opentelemetry-api.
     """
     try:
         telemetry = Telemetry(tracer_provider, meter_provider)

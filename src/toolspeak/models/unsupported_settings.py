@@ -9,17 +9,17 @@ from ..schema.portable import portable
 from ..types import Note, Request
 
 OPTIONAL_SETTINGS = ("reasoning_effort", "verbosity")
-"""Settings of `Request.sampling` that change how an answer is come by, and nothing that it must be."""
+"""Settings of `Request.sampling` that affect how a reply is generated, but are no requirement on it."""
 
 
 def without_unsupported(
     request: Request, known: Collection[str] | None, *, thinks: bool, engine: str = ""
 ) -> tuple[Request, list[Note]]:
-    """The request without the wishes that cannot be passed on, its schema as the `engine` takes it (see
-    `schema.portable`), and a note of each.
+    """Return the request without unsupported settings, its schema adapted to the `engine` (see `schema.portable`), and
+    a note for each change.
 
-    `known` are the names of settings that there is a place for, None for all of them; `thinks`: reasoning can be asked
-    for, or not. Clients send such wishes unasked, whatever the model, and a refusal would end every turn of theirs.
+    `known` are the names of supported settings, None for all; `thinks`: reasoning can be switched. Clients send such
+    settings by default, whatever the model, and a refusal would end each of their turns.
     """
     unknown = set[str]() if known is None else request.sampling.keys() - set(known)
     left_out = [name for name in OPTIONAL_SETTINGS if name in unknown]
@@ -29,7 +29,7 @@ def without_unsupported(
     if request.thinking is not None and not thinks:
         request = replace(request, thinking=None)
         left_out.append("thinking")
-    notes = [Note("ignored", f"{name}: this model's server has no word for it") for name in left_out]
+    notes = [Note("ignored", f"{name}: not supported by this model's server") for name in left_out]
     if engine:
         request, simplified = _with_portable_schema(request, engine)
         notes += simplified
@@ -42,4 +42,4 @@ def _with_portable_schema(request: Request, engine: str) -> tuple[Request, list[
     schema, words = portable(request.schema, engine)
     if schema is not request.schema:
         request = replace(request, schema=schema)
-    return request, [Note("schema-simplified", f"{engine} cannot be held to {', '.join(words)}")] if words else []
+    return request, [Note("schema-simplified", f"{engine} cannot enforce {', '.join(words)}")] if words else []

@@ -1,4 +1,4 @@
-"""The base of models that wrap another model: it passes on everything that the wrapper does not do itself."""
+"""The base of models that wrap another model: it delegates everything that the wrapper does not do itself."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Inner = TypeVar("Inner", bound=Model)
 
 
 class Wrapper(Generic[Inner]):
-    """A model around another, `model`, which does all that the wrapper does not do itself."""
+    """A model around another one, `model`, to which it delegates what it does not do itself."""
 
     def __init__(self, model: Inner) -> None:
         self.model: Inner = model
 
     @property
     def name(self) -> str:
-        """The name of the model inside."""
+        """The name of the wrapped model."""
         return self.model.name
 
     @property
@@ -31,31 +31,31 @@ class Wrapper(Generic[Inner]):
         return self.model.capabilities
 
     def stream(self, request: Request) -> AsyncIterator[Event]:
-        """The reply's events; see the protocol."""
+        """Yield the reply's events; see the protocol."""
         return self.model.stream(request)
 
     async def score(self, prompt: str, continuations: Sequence[str]) -> list[float]:
-        """log P(continuation | prompt) of each. Raises ModelError where the model inside gives none."""
+        """Return log P(continuation | prompt) for each. Raises ModelError if the wrapped model cannot score."""
         return await score(self.model, prompt, continuations)
 
     async def count(self, request: Request) -> int | None:
-        """The tokens of what would be sent first, None where they cannot be told."""
+        """Return the tokens of the first request that would be sent, None if unknown."""
         return await count(self.model, request)
 
     async def aclose(self) -> None:
-        """Closes the connections of the model inside, if it has any."""
+        """Close the connections of the wrapped model, if it has any."""
         await close(self.model)
 
 
 async def score(model: Model, prompt: str, continuations: Sequence[str]) -> list[float]:
-    """log P(continuation | prompt) of each. Raises ModelError for a model that gives none."""
+    """Return log P(continuation | prompt) for each. Raises ModelError for a model that cannot score."""
     if not isinstance(model, Scorer):
-        raise ModelError(f"{model.name} gives no likelihoods")
+        raise ModelError(f"{model.name} does not report likelihoods")
     return await model.score(prompt, continuations)
 
 
 async def count(model: Model, request: Request) -> int | None:
-    """The tokens of a request, None for a model that cannot tell them."""
+    """Return the tokens of a request, None for a model that cannot count them."""
     return await model.count(request) if isinstance(model, Counter) else None
 
 
@@ -68,13 +68,13 @@ async def load(model: Any) -> None:
 
 
 async def close(model: Any) -> None:
-    """Closes the connections of a model, if it has any."""
+    """Close the connections of a model, if it has any."""
     if hasattr(model, "aclose"):
         await model.aclose()
 
 
 def within(model: Any, kind: type[T]) -> T | None:
-    """The model, or the first of those inside it, that is of a kind; None where none is."""
+    """Return the model, or the first one inside it, of a type; None if there is none."""
     while model is not None and not isinstance(model, kind):
         model = getattr(model, "model", None)
     return model

@@ -1,1 +1,1 @@
-"""Decides which calls may run: rules, the origin of what a conversation holds, the digests of approvals. Pure."""
+"""Decides which calls may run: rules, the origin of the conversation's content, and digests for approvals. Pure."""

@@ -1,12 +1,13 @@
-"""Patterns of a policy held against the texts of a call: narrowly where they allow, widely where they forbid.
+"""Matches a policy's patterns against the texts of a call: narrowly for allowing rules, widely for forbidding ones.
 
-Two texts that differ may be one thing to a tool (`build/../x`, `build\\..\\x`, `build/%2e%2e/x`), and two that look alike
-may be different ones. So a text that could be read in another way is never what an allowing pattern means, while a
-forbidding pattern is tried on every reading of it. Where neither can be said, the answer is None, and somebody is asked.
+Two texts that differ may be the same thing to a tool (`build/../x`, `build\\..\\x`, `build/%2e%2e/x`), and two that
+look alike may be different things. So a text that can be read in several ways never matches an allowing pattern, while
+a forbidding pattern is tried on every reading of it. If neither can be decided, the answer is None, and a person is
+asked.
 
-`*` stands for anything but `/`, a backslash and the end of a line (in a pattern of addresses, with `://`, also `?`, `#`
-and `@`, so that it stays within the name of a host); `**` for anything; `**/` for any folders, none too. Other characters
-stand for themselves. Time is linear in a text's length.
+`*` matches anything except `/`, a backslash and the end of a line (in a pattern with `://` also except `?`, `#` and
+`@`, so that it stays within a host name). `**` matches anything, `**/` any folders or none. Other characters match
+themselves. The time is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -20,24 +21,24 @@ from functools import lru_cache
 from urllib.parse import unquote
 
 LONGEST = 10_000
-"""Characters of a text; what is longer is not looked at."""
+"""The most characters of a text; a longer one is not examined."""
 EVERYTHING = "**"
 PLAIN_BREAKS = frozenset("/\\\n\r")
 ADDRESS_BREAKS = PLAIN_BREAKS | frozenset("?#@")
 UNKNOWN_ROOTS = ("~", "$", "%")
-"""How a path begins that a shell or a program puts something in the place of."""
+"""The start of a path that a shell or a program expands."""
 _LINE_BREAKS = frozenset("\n\r\t")
-"""Control characters that texts have, and paths do not."""
+"""Control characters that occur in texts, but not in paths."""
 HIDDEN = frozenset(["Cc", "Cf", "Cs", "Co", "Cn"])
-"""Categories of characters that nobody sees, or that do something to those that are seen."""
+"""Unicode categories of characters that are invisible or affect visible ones."""
 _ENCODED = re.compile(r"\\|%(?:2e|2f|5c|00|25)", re.IGNORECASE)
 _PIECES = re.compile(r"/\*\*\Z|\*\*/|\*{2,}|\*|.", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a pattern: it takes the `character`, or where that is None any but those in `without`, as often as
-    there are such if it `repeats`. `jumps` lead to later steps without a character."""
+    """One step of a pattern. It matches `character`, or if that is None any character except those in `without`; if it
+    `repeats`, any number of them. `jumps` lead to later steps without a character."""
 
     character: str | None = None
     without: frozenset[str] = frozenset()
@@ -45,7 +46,7 @@ class Step:
     jumps: tuple[int, ...] = ()
 
     def takes(self, character: str) -> bool:
-        """Whether it takes a character."""
+        """Whether it matches a character."""
         return character not in self.without if self.character is None else character == self.character
 
 
@@ -54,13 +55,16 @@ ONE = Step()
 SLASH = Step("/")
 END = Step("")
 SKIP_TWO = Step("", jumps=(1, 3))
-"""The next two steps may be left out."""
+"""The next two steps are optional."""
 
 
 def name_fits(pattern: str, name: str, *, wide: bool) -> bool:
-    """Whether a tool's name fits a pattern (`read_*`), by `fnmatch`. A wide one disregards capitals and the width and
-    style of letters; a narrow one of ASCII fits no name with other letters, which may only look like those it means."""
-    if wide:  # a letter may be two in small ones, so the pattern is tried as it is, too
+    """Whether a tool's name matches a pattern (`read_*`), by `fnmatch`.
+
+    A wide match ignores case, and the width and style of letters. A narrow pattern in ASCII matches no name with other
+    letters, which may only look the same.
+    """
+    if wide:  # lower case may turn one letter into two, so the original pattern is tried too
         return any((fnmatchcase(_skeleton(name), _skeleton(pattern)), fnmatchcase(name, pattern)))
     if pattern.isascii() > name.isascii():
         return False
@@ -68,13 +72,13 @@ def name_fits(pattern: str, name: str, *, wide: bool) -> bool:
 
 
 def _skeleton(text: str) -> str:
-    """A text without capitals, without the width and style of letters, and without what nobody sees."""
+    """Return a text without case, without the width and style of letters, and without invisible characters."""
     plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     return "".join(c for c in plain if unicodedata.category(c) not in HIDDEN)
 
 
 def text_fits(pattern: str, text: str) -> bool:
-    """Whether a text is what an allowing pattern means, however it may be read."""
+    """Whether a text matches an allowing pattern in every reading."""
     if pattern == EVERYTHING:
         return True
     if not _is_clear(pattern, text) or ("/" in pattern and not _LINE_BREAKS.isdisjoint(text)):
@@ -83,7 +87,7 @@ def text_fits(pattern: str, text: str) -> bool:
 
 
 def text_may_fit(pattern: str, text: str) -> bool | None:
-    """Whether a text is what a forbidding pattern means, in any of its readings; None where that cannot be said."""
+    """Whether a text matches a forbidding pattern in any reading; None if that cannot be decided."""
     if pattern == EVERYTHING:
         return True
     if len(text) > LONGEST:
@@ -97,8 +101,8 @@ def text_may_fit(pattern: str, text: str) -> bool | None:
 
 
 def _leads_there(pattern: str, readings: Sequence[str]) -> bool:
-    """Whether a text may mean what a pattern means though it does not look so: the same host in an address of another
-    form; the same folders below a root that only the machine knows, such as the folder it works in or `~`."""
+    """Whether a text may mean what a pattern means although it looks different: the same host in another notation of an
+    address, or the same folders below a root that only the machine knows, such as the working folder or `~`."""
     if "://" in pattern:
         host = pattern.partition("://")[2].partition("/")[0].rpartition("*")[2].strip(".")
         return bool(host) and any(host in reading for reading in readings)
@@ -111,7 +115,7 @@ def _leads_there(pattern: str, readings: Sequence[str]) -> bool:
 
 
 def _is_clear(pattern: str, text: str) -> bool:
-    """Whether a text can be read in one way only: all of it can be seen, and a path leads where it seems to."""
+    """Whether a text has only one reading: all of it is visible, and a path leads where it seems to lead."""
     if len(text) > LONGEST:
         return False
     if not all(c in _LINE_BREAKS or unicodedata.category(c) not in HIDDEN for c in text):
@@ -120,26 +124,26 @@ def _is_clear(pattern: str, text: str) -> bool:
 
 
 def _has_other_readings(path: str) -> bool:
-    """Whether a path leads upward, or elsewhere where a program decodes it."""
+    """Whether a path leads upward, or elsewhere after a program decodes it."""
     normal = unicodedata.normalize("NFKC", path)
     return any((_ENCODED.search(normal), ".." in normal.split("/"), normal.count("/") != path.count("/")))
 
 
 def _parts(path: str) -> tuple[str, list[str]]:
-    """What a path begins with (a scheme, the root), and the parts behind that."""
+    """Return the start of a path (a scheme, the root), and its parts."""
     scheme, separator, rest = path.rpartition("://")
     root = "/" if rest.startswith("/") else ""
     return scheme + separator + root, [part for part in rest.split("/") if part not in ("", ".")]
 
 
 def _joined(path: str) -> str:
-    """A path without the parts that mean nothing: `./build//x` is `build/x`."""
+    """Return a path without redundant parts: `./build//x` becomes `build/x`."""
     head, parts = _parts(path)
     return head + "/".join(parts) + ("/" if path.endswith("/") else "") if parts else head
 
 
 def _resolved(path: str) -> str:
-    """A path with its `..` carried out."""
+    """Return a path with its `..` resolved."""
     head, parts = _parts(path)
     left: list[str] = []
     for part in parts:
@@ -151,7 +155,7 @@ def _resolved(path: str) -> str:
 
 
 def _readings(text: str) -> Iterator[str]:
-    """What a text may be read as."""
+    """Yield the possible readings of a text."""
     plain, decoded = _skeleton(text), _skeleton(unquote(unquote(text)))
     for reading in dict.fromkeys((text, plain, decoded, plain.replace("\\", "/"), decoded.replace("\\", "/"))):
         for one in dict.fromkeys((reading, reading.strip())):
@@ -162,7 +166,7 @@ def _readings(text: str) -> Iterator[str]:
 
 @lru_cache(1024)
 def _steps(pattern: str, wide: bool) -> tuple[Step, ...]:
-    """The steps of a pattern. `build/**` means what is in the folder; a wide one the folder, too."""
+    """Return the steps of a pattern. `build/**` matches the folder's content; a wide match includes the folder itself."""
     star = Step(without=ADDRESS_BREAKS if "://" in pattern else PLAIN_BREAKS, repeats=True, jumps=(1,))
     special: dict[str, tuple[Step, ...]] = {
         "/**": (SKIP_TWO, SLASH, ANY) if wide else (SLASH, ONE, ANY),
@@ -186,7 +190,7 @@ def _matches(steps: tuple[Step, ...], text: str) -> bool:
 
 
 def _reached(steps: tuple[Step, ...], places: set[int]) -> set[int]:
-    """The places with those that are reached from them without a character."""
+    """Return the positions, including those reached from them without a character."""
     found, left = set(places), list(places)
     while left:
         at = left.pop()

@@ -1,8 +1,8 @@
-"""A policy: rules by which calls run, need somebody's approval, or never run.
+"""A policy: rules that say which calls run, need approval, or never run.
 
-What forbids is read before what allows: `deny`, then `ask`, then `allow`; the first rule that means a call decides, and a
-call that no rule means is asked about. Forbidding rules are read widely and allowing ones narrowly: a call that either
-may mean, or not, is asked about (see `globs`).
+Forbidding rules come before allowing ones: `deny`, then `ask`, then `allow`. The first rule that matches a call
+decides; a call without a rule needs approval. Forbidding rules match widely and allowing ones narrowly. A call for
+which a match cannot be decided needs approval (see `globs`).
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ Verdict = Literal["allow", "ask", "deny"]
 VERDICTS = get_args(Verdict)
 ORIGINS = get_args(Origin)
 ELSEWHERE = frozenset(["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "patternProperties"])
-"""Words of a schema behind which it may list further arguments."""
+"""Keywords of a schema under which it may define further arguments."""
 STRICTER: Mapping[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a policy says to a call: the `verdict`, the `rule` that decided ("" where none did), and `why`, in words."""
+    """A policy's decision on a call: the `verdict`, the `rule` that decided ("" for none), and `why`, as text."""
 
     verdict: Verdict
     rule: str
@@ -42,13 +42,14 @@ class Decision:
 @clear_names
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Which calls may run (`allow`), need somebody's approval (`ask`), or are refused (`deny`).
+    """Which calls may run (`allow`), need approval (`ask`), or are refused (`deny`).
 
     A rule is a pattern of names (`"read_*"`), a class of tools (`"effect:read"`), or a name with patterns of arguments
-    (`'remove(path="build/**")'`). `deny` is read first, then `ask`, then `allow`; what no rule means is asked about. Once
-    the conversation holds an untrusted result, a call that does more than read is asked about, refused or left as it is:
-    `after_untrusted`. `tools` says by patterns of names what tools do and bring where they do not say it themselves, or
-    not rightly: `{"get_*": {"effect": "read", "reads": "trusted"}}`. Raises UsageError for what is no rule.
+    (`'remove(path="build/**")'`). `deny` is checked first, then `ask`, then `allow`; a call without a matching rule
+    needs approval. Once the conversation contains an untrusted result, `after_untrusted` says whether a call that does
+    more than read needs approval, is refused, or is unaffected. `tools` declares, by patterns of names, what tools do
+    and return, if they do not declare it or declare it wrongly: `{"get_*": {"effect": "read", "reads": "trusted"}}`.
+    Raises UsageError for an invalid rule.
     """
 
     allow: Sequence[str] = ()
@@ -73,10 +74,11 @@ class Policy:
         tools: Sequence[Tool[..., Any]] = (),
         labels: bool = True,
     ) -> Decision:
-        """What the policy says to a call that comes at the end of these messages.
+        """Return the policy's decision on a call after these messages.
 
-        `call` is a ToolCall, a dict in any of the usual forms, or a text such as `remove(path="build/x")`. `tools` are those
-        at hand, for what they do and bring. Without `labels` those in the messages do not count: somebody else wrote them.
+        `call` is a ToolCall, a dict in any of the usual formats, or a text such as `remove(path="build/x")`. `tools`
+        are the available tools, for their effects and origins. Without `labels`, labels in the messages are ignored,
+        because somebody else may have written them.
         """
         known = {tool.name: tool for tool in tools}
         wanted = _call(call)
@@ -88,26 +90,27 @@ class Policy:
         then: Verdict = self.after_untrusted if untrusted > (effect == "read") else "allow"
         if STRICTER[then] <= STRICTER[first.verdict]:
             return Decision(first.verdict, first.rule, first.why, origin)
-        why = f"the conversation holds results that are not trusted, and {wanted.name} does more than read"
+        why = f"the conversation contains untrusted results, and {wanted.name} does more than read"
         return Decision(self.after_untrusted, "after_untrusted", why, origin)
 
     def unmatched(self, tools: Sequence[Tool[..., Any]]) -> Iterator[str]:
-        """What in the policy means none of these tools, a line each: a name with a slip in it forbids nothing."""
+        """Yield the parts of the policy that match none of these tools: a misspelled rule forbids nothing."""
         names = [*dict.fromkeys(name for tool in tools for name in _names(tool.name, tool))]
         for verdict in ("deny", "ask", "allow"):
             for one in self._rules[verdict]:
                 yield from (f"{verdict} {one.text}: {why}" for why in _unmatched(one, tools, names))
         for pattern in self.tools:
             if not any(name_fits(pattern, name, wide=False) for name in names):
-                yield f"tools.{pattern}: it means none of the tools.{did_you_mean(near(pattern, names))}"
+                yield f"tools.{pattern}: it matches none of the tools.{did_you_mean(near(pattern, names))}"
 
     def origin(self, name: str, tool: Tool[..., Any] | None) -> Origin:
-        """Whether the results of a tool may be trusted; not those of one that nobody knows, or that somebody else runs."""
+        """Return whether the results of a tool are trusted. Those of an unknown tool, or one run by somebody else, are
+        not."""
         own = tool.reads if tool and tool.function else "untrusted"
         return cast("Origin", self._label(name, "reads", own))
 
     def _label(self, name: str, what: str, own: str) -> str:
-        """What the policy says of a tool, by the first pattern that names it; else what it says itself."""
+        """Return the policy's label for a tool, from the first matching pattern; else the tool's own label."""
         named = (row for pattern, row in self.tools.items() if name_fits(pattern, name, wide=False))
         rows = (row[what] for row in named if what in row)
         return next(rows, own)
@@ -123,7 +126,7 @@ class Policy:
                     return Decision(verdict, one.text, f"{verdict} {one.text}")
                 doubts += [one.text] if answer is None else []
         if doubts:
-            return Decision("ask", doubts[0], f"whether {doubts[0]} means this call cannot be told")
+            return Decision("ask", doubts[0], f"it is unclear whether {doubts[0]} matches this call")
         for one in self._rules["allow"]:
             if one.allows(call.name, effect, arguments):
                 return Decision("allow", one.text, f"allow {one.text}")
@@ -131,14 +134,14 @@ class Policy:
 
 
 def checked_policy(value: Any) -> Policy | None:
-    """The policy that an option is, if any. Raises UsageError for what is none."""
+    """Return the policy in an option, None for none. Raises UsageError."""
     if value is None or isinstance(value, Policy):
         return value
     raise UsageError(f'policy: expected a toolspeak.Policy, such as Policy(allow=["read_*"]), received {value!r:.80}')
 
 
 def policy_of(values: Mapping[str, Any]) -> Policy:
-    """The policy in what a file or a table holds, by the names of Policy's parameters. Raises UsageError."""
+    """Return the policy from a file or table with the names of Policy's parameters. Raises UsageError."""
     names = ("allow", "ask", "deny", "after_untrusted", "tools")
     for name in values:
         if name not in names:
@@ -161,12 +164,12 @@ def _rules(name: str, texts: Any) -> tuple[Rule, ...]:
 
 
 def _check_labels(tools: Any) -> None:
-    """Raises UsageError where what is said of tools is none of the words for it."""
+    """Raises UsageError for invalid labels of tools."""
     words = {"effect": EFFECTS, "reads": ORIGINS}
     for pattern, row in _fields("tools", tools):
         for what, value in _fields(f"tools.{pattern}", row):
             if what not in words:
-                raise UsageError(f"tools.{pattern}: there is no {what!r:.80}.{did_you_mean(near(what, words))}")
+                raise UsageError(f"tools.{pattern}: unknown field {what!r:.80}.{did_you_mean(near(what, words))}")
             if value not in words[what]:
                 raise UsageError(f"tools.{pattern}.{what}: expected {' or '.join(words[what])}, got {value!r:.80}")
 
@@ -178,16 +181,16 @@ def _fields(place: str, value: Any) -> list[tuple[str, Any]]:
 
 
 def _unmatched(one: Rule, tools: Sequence[Tool[..., Any]], names: Sequence[str]) -> Iterator[str]:
-    """What in a rule means none of the tools, which have these names."""
+    """Yield what in a rule matches none of the tools, which have these names."""
     meant = [tool for tool in tools if one.may_mean(_names(tool.name, tool), tool.effect)]
     if not meant:
-        yield f"it means none of the tools.{did_you_mean(near(one.name, names))}"
+        yield f"it matches none of the tools.{did_you_mean(near(one.name, names))}"
         return
     takes = [_takes(tool) for tool in meant]
     known = dict.fromkeys(name for row in takes for name in row or ())
     for key, _ in one.arguments:
         if not any(is_there(key, row) for row in takes):
-            yield f"none of the tools that it means takes {key!r}.{did_you_mean(near(key, known))}"
+            yield f"none of the tools that it matches has the argument {key!r}.{did_you_mean(near(key, known))}"
 
 
 def _call(call: Any) -> ToolCall:
@@ -198,22 +201,21 @@ def _call(call: Any) -> ToolCall:
 
 
 def _names(name: str, tool: Tool[..., Any] | None) -> list[str]:
-    """The names that a forbidding rule may know a tool by: its own, and that of its function, which was there before a
-    prefix was put to it."""
+    """Return the names by which a forbidding rule may know a tool: its own, and that of its function, without a prefix."""
     function = tool.function if tool else None
     others = [getattr(function, "__name__", None), getattr(function, "name", None)]
     return [name, *(one for one in others if isinstance(one, str))]
 
 
 def _takes(tool: Tool[..., Any] | None) -> Mapping[str, Any] | None:
-    """The arguments that a tool has; None where nobody knows it, or where its schema has further ones elsewhere."""
+    """Return the arguments of a tool; None if it is unknown, or if its schema may define more elsewhere."""
     if tool is None or "properties" not in tool.parameters or ELSEWHERE & tool.parameters.keys():
         return None
     return record(tool.parameters["properties"])
 
 
 def _with_defaults(arguments: Mapping[str, Any], tool: Tool[..., Any] | None) -> Mapping[str, Any]:
-    """The arguments as the function gets them, with the defaults that its schema tells."""
+    """Return the arguments as the function gets them, with the defaults in its schema."""
     properties = record(tool.parameters.get("properties")) if tool else {}
     schemas = {name: record(one) for name, one in properties.items()}
     return {**{name: one["default"] for name, one in schemas.items() if "default" in one}, **arguments}

@@ -1,12 +1,12 @@
-"""Rules of a policy: a pattern of tools' names, with patterns of arguments behind it in parentheses.
+"""Rules of a policy: a pattern of tool names, optionally with patterns of arguments in parentheses.
 
     read_*                       tools by name
-    effect:read                  tools by what they do
-    remove(path="build/**")      a tool by name, with arguments that fit
+    effect:read                  tools by their effect
+    remove(path="build/**")      a tool by name, with matching arguments
     pay(to.country="FI", test=true)
 
-A value is a text with `*` and `**` (see `globs`), or JSON that must be equal. A dot leads into an object. Arguments that
-a rule does not name may be anything.
+A value is a text with `*` and `**` (see `globs`), or JSON that must be equal. A dot selects a field of an object.
+Arguments that a rule does not name may have any value.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ Arguments = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: `text` as it was written, the pattern of names, and the patterns of arguments by their dotted names."""
+    """One rule: its `text`, the pattern of names, and the patterns of arguments by their dotted names."""
 
     text: str
     name: str
     arguments: tuple[tuple[str, Any], ...] = ()
 
     def allows(self, name: str, effect: str, arguments: Arguments) -> bool:
-        """Whether the rule means this call, whatever way it is read in."""
+        """Whether the rule matches this call in every reading."""
         if not self._means(effect, [name], wide=False):
             return False
         return all(_all_fit(pattern, _values(arguments, key)) for key, pattern in self.arguments)
@@ -48,9 +48,9 @@ class Rule:
     def forbids(
         self, names: Sequence[str], effect: str, arguments: Arguments, takes: Container[str] | None = None
     ) -> bool | None:
-        """Whether the rule may mean this call, of a tool by any of its names; None where that cannot be said.
+        """Whether the rule may match this call of a tool with any of these names; None if that cannot be decided.
 
-        `takes` are the arguments that the tool has, None where nobody knows them.
+        `takes` are the arguments of the tool, None if they are unknown.
         """
         if not self._means(effect, names, wide=True):
             return False
@@ -61,18 +61,18 @@ class Rule:
         return False if False in answers else None if None in answers else True
 
     def may_mean(self, names: Sequence[str], effect: str) -> bool:
-        """Whether the rule may mean a tool, whatever it is called with."""
+        """Whether the rule may match a tool, whatever its arguments are."""
         return self._means(effect, names, wide=True)
 
     def _means(self, effect: str, names: Sequence[str], *, wide: bool) -> bool:
-        """Whether a tool is meant, whatever it is called with."""
+        """Whether the rule matches a tool, whatever its arguments are."""
         if self.name.startswith(EFFECT):
             return effect == self.name[len(EFFECT) :]
         return any(name_fits(self.name, name, wide=wide) for name in names)
 
 
 def rule(text: Any) -> Rule:
-    """The rule that a text says. Raises UsageError."""
+    """Parse a rule. Raises UsageError."""
     if not str(text).strip() or not isinstance(text, str):
         raise UsageError(f'expected a rule, such as "read_*" or "remove(path=\\"build/**\\")", got {text!r:.80}')
     name, arguments = parsed(text)
@@ -82,7 +82,7 @@ def rule(text: Any) -> Rule:
 
 
 def parsed(text: str) -> tuple[str, tuple[tuple[str, Any], ...]]:
-    """`name(a="x", b=1)` as its name and its arguments. Raises UsageError."""
+    """Split `name(a="x", b=1)` into the name and the arguments. Raises UsageError."""
     found = _RULE.fullmatch(text.strip())
     if found is None:
         raise UsageError(f'{text!r:.200}: expected a name, or name(argument="value", …)')
@@ -98,7 +98,7 @@ def _arguments(inner: str, text: str) -> Iterator[tuple[str, Any]]:
             raise UsageError(f'{text!r:.200}: expected argument="value" at {inner[at : at + 40]!r}')
         name = found[1].strip('"')
         if name in seen:
-            raise UsageError(f"{text!r:.200}: the argument {name!r:.80} stands there twice")
+            raise UsageError(f"{text!r:.200}: the argument {name!r:.80} occurs twice")
         seen.add(name)
         value, at = _value(inner, found.end(), text)
         yield name, value
@@ -114,14 +114,14 @@ def _value(inner: str, at: int, text: str) -> tuple[Any, int]:
     try:
         return json.JSONDecoder().raw_decode(inner, at)
     except (ValueError, RecursionError):
-        raise UsageError(f"{text!r:.200}: expected a text in quotes or JSON at {inner[at : at + 40]!r}") from None
+        raise UsageError(f"{text!r:.200}: expected a quoted string or JSON at {inner[at : at + 40]!r}") from None
 
 
 # ------------------------------------------------------------------ values
 
 
 def _values(arguments: Any, name: str) -> list[Any]:
-    """What stands under a dotted name, in every way in which the name can be read; nothing where nothing does."""
+    """Return the values under a dotted name, in every reading of the name; none if there are none."""
     if not isinstance(arguments, Mapping):
         return []
     inside = cast("Arguments", arguments)
@@ -133,7 +133,7 @@ def _values(arguments: Any, name: str) -> list[Any]:
 
 
 def is_there(name: str, takes: Container[str] | None) -> bool:
-    """Whether a tool that takes these arguments may have one of a dotted name."""
+    """Whether a tool with these arguments may have one with this dotted name."""
     return takes is None or any(name[:at] in takes for at in range(1, len(name) + 1))
 
 
@@ -155,7 +155,7 @@ def _fits(pattern: Any, value: Any) -> bool:
 
 
 def _any_fits(pattern: Any, values: Sequence[Any]) -> bool | None:
-    """Whether any of the values may be meant. What is absent may be anything: a tool has defaults of its own."""
+    """Whether any of the values may match. A missing value may be anything: a tool has defaults of its own."""
     answers = [_may_fit(pattern, value) for value in values] or [None]
     return True if True in answers else None if None in answers else False
 
@@ -175,7 +175,7 @@ def _may_fit(pattern: Any, value: Any) -> bool | None:
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Whether two values are one in JSON, where true is not 1, and 1.0 is."""
+    """Whether two values are equal in JSON, where true is not 1, but 1.0 is."""
     if _kind(one) == _kind(other) == "number":
         return one == other
     return json.dumps(one, sort_keys=True, default=repr) == json.dumps(other, sort_keys=True, default=repr)

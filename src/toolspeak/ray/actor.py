@@ -1,4 +1,4 @@
-"""An actor of the cluster: it asks the model about a block of rows and returns their records."""
+"""An actor of the cluster: sends a block of rows to the model and returns their records."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from .asking import RowAsker
 from .staging import Staging, schema
 
 STOPPED = "Stopped"
-"""The error of a row that was not begun because the job is to end: it is not written."""
+"""The error of a row that was not started because the job ends; it is not written."""
 LOOK = 0.5
-"""Seconds between two looks at whether the job is to end."""
+"""Seconds between two checks whether the job should end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """All that an actor must know; it is sent to each."""
+    """Everything that an actor needs; it is sent to each one."""
 
     form: str
     prompt: Prompt
@@ -42,15 +42,15 @@ class Work:
     concurrency: int
     again: bool
     parts: str
-    """What the fingerprint covers, as JSON text."""
+    """The parts of the fingerprint, as JSON text."""
     fingerprint: str
     run: Path
     """The folder of the run: see `staging`."""
     folder: Path
-    """Where the command was given: names of files are read from there."""
+    """The working folder of the command, for relative paths."""
 
     async def asker(self) -> Asker:
-        """What asks the model here. Raises UsageError where it would do so in another way than the driver's."""
+        """Return the Asker on this machine. Raises UsageError if its requests would differ from the driver's."""
         if self.form == "openai":
             made = await prepared_for_lines(dict(self.settings), **self.further)
         else:
@@ -62,12 +62,12 @@ class Work:
             changed = ", ".join(
                 f"{name}: {here.get(name)}, not {there[name]}" for name in there if here.get(name) != there[name]
             )
-            raise UsageError(f"a worker would ask in another way than the command: {changed}")
+            raise UsageError(f"the settings of a worker differ from those of the command: {changed}")
         return made
 
 
 class BlockAsker:
-    """The callable class of `map_batches`: numbers of blocks in, in an Arrow table, and their records out."""
+    """The callable class of `map_batches`: block numbers in, in an Arrow table, and their records out."""
 
     def __init__(self, work: Work) -> None:
         self.work, self.staging = work, Staging(work.run)
@@ -78,7 +78,7 @@ class BlockAsker:
         self._stopped = False
 
     async def __call__(self, numbers: Any) -> Any:
-        """The records of blocks, without those of rows that were not begun."""
+        """Return the records of blocks, without rows that were not started."""
         if self._asker is None:
             self._asker = asyncio.create_task(self._ready())
         try:
@@ -114,6 +114,6 @@ class BlockAsker:
 
 
 def _text(record: Record) -> str:
-    """A record as JSON text, with the response of OpenAI's Batch format too."""
+    """Return a record as JSON text, including the response of OpenAI's Batch format."""
     columns = {field.name: getattr(record, field.name) for field in fields(record)}
     return json.dumps(columns, ensure_ascii=True, default=str)

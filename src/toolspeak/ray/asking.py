@@ -1,7 +1,8 @@
-"""Answers rows in one process for as long as it lives, all of them within one limit; see `batch.runner`.
+"""Answers rows in one process for its whole life, all of them within one limit; see `batch.runner`.
 
 An actor of a cluster gets batches one after another, and several at once. All their rows go through one Runner that
-never ends: so the server's refusals slow all of them down, and a slow row of one batch does not hold up the next.
+never ends. So a refusal by the server slows all of them down, and a slow row of one batch does not delay the next
+batch.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ..batch.summary import Summary
 
 
 class RowAsker:
-    """Has rows answered, at most `concurrency` at once. Belongs to the event loop on which it is first used."""
+    """Answers rows, at most `concurrency` at once. It belongs to the event loop of its first use."""
 
     def __init__(self, answer: Answer, concurrency: int) -> None:
         self.count = 0
@@ -31,7 +32,7 @@ class RowAsker:
         self._running: asyncio.Task[Any] | None = None
 
     async def records(self, rows: Sequence[Row]) -> list[Record]:
-        """The record of each row. Raises the error that would come for every row, as `Runner.run` does."""
+        """Return the record of each row. Raises the error that every row would get, as `Runner.run` does."""
         if not rows:
             return []
         if self._running is None:
@@ -57,7 +58,7 @@ class RowAsker:
             elif not future.done():
                 future.set_exception(error)
 
-    # -------------------------------------------------------------- what the runner asks for
+    # -------------------------------------------------------------- the runner's interfaces
 
     async def _feed(self) -> Sequence[Item]:
         await self._come.wait()
@@ -65,29 +66,29 @@ class RowAsker:
         return [Item(row.data, row.where) for row in self._rows]
 
     def identify(self, items: Sequence[Item]) -> Iterator[tuple[Row, int]]:
-        """The next rows, which are new."""
+        """Yield the next rows, which are all new."""
         for _ in items:
             yield self._rows.popleft(), WAITING
 
     def part(self, place: int) -> int:
-        """The only part that there is."""
+        """Return the only part."""
         return 0
 
     def begun(self, place: int) -> str:
-        """What is known of a row that was begun before: nothing."""
+        """Return nothing: no row was started before."""
         return ""
 
     def add(self, place: int, record: Record, state: int | None = None) -> None:
-        """Hands a record to who waits for it."""
+        """Pass a record to the caller that waits for it."""
         future = self._answers.pop(place)
         if not future.done():
             future.set_result(record)
 
     def commit(self) -> None:
-        """Nothing is written here."""
+        """Do nothing: nothing is written here."""
 
     def write_part(self, part: int) -> None:
-        """Nothing is written here."""
+        """Do nothing: nothing is written here."""
 
     def write_rest(self) -> None:
-        """Nothing is written here."""
+        """Do nothing: nothing is written here."""

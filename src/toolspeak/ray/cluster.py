@@ -1,11 +1,11 @@
-"""The job of `ts.batch` on a cluster: the directory and its journal are the driver's, the asking is done by actors.
+"""The job of `ts.batch` on a cluster: the driver owns the directory and its journal, actors ask the model.
 
-The driver gives every row its id and its place, as in one process, and writes those that are to be asked about into blocks.
-Ray Data reads the blocks, has actors ask about their rows, and writes the records with its row checkpoints; meanwhile the
-driver merges every block that is whole into the directory. So the output is that of one process, in the order of the input, and
-a job can go on in one process or on a cluster, whichever began it.
+The driver gives every row its id and place, as in one process, and writes the rows to be sent into blocks. Ray Data
+reads the blocks, has actors answer their rows, and writes the records with its row checkpoints. Meanwhile the driver
+merges every complete block into the directory. So the output is that of one process, in the order of the input, and a
+job can be continued in one process or on a cluster, whichever started it.
 
-The directory must be one that all machines see under the same path.
+All machines must see the directory under the same path.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from .dataset import Pipeline
 from .staging import BLOCK, HOME, Merge, Staging, new_run
 
 POLL = 0.2
-"""Seconds between two looks at what workers have written."""
+"""Seconds between two checks for records from workers."""
 
 
 def batch(
@@ -60,16 +60,16 @@ def batch(
     workers: int | None = None,
     **options: Unpack[BatchOptions],
 ) -> Summary:
-    """`ts.batch` on a Ray cluster: the same job, the same directory, every id once.
+    """Run `ts.batch` on a Ray cluster: the same job, the same directory, every id once.
 
-    `address` is that of the cluster; None is $RAY_ADDRESS, else the one that runs on this machine, else one that is started
-    here for the job. `workers` is the number of actors that ask, by default one a machine, and `concurrency` the most rows
-    that one of them asks about at once. `out` must be a directory that all machines see. With `verb="run"` calls may run again
-    when a worker is lost: `may_have_run="again"` says that they may.
+    `address` is that of the cluster; None is $RAY_ADDRESS, else the cluster that runs on this machine, else a new one
+    for the job. `workers` is the number of actors, by default one per machine, and `concurrency` the most rows in
+    progress per actor. `out` must be a directory that all machines see. With `verb="run"`, calls may run again when a
+    worker is lost: `may_have_run="again"` allows that.
 
-    Raises MissingExtra without Ray, UsageError for an address where no cluster is, and all that `ts.batch` raises.
+    Raises MissingExtra without Ray, UsageError for an address without a cluster, and everything that `ts.batch` raises.
     """
-    # workers have settings of their own: what the model is called is decided here
+    # workers have their own environment, so the model's name is resolved here
     settings = {**options, "model": os.environ.get(VARIABLE, DEFAULT) if model is None else model}
     job = ClusterJob(
         rows, Path(out).expanduser(), prompt, id, verb, tools, kind, settings, address=address, workers=workers
@@ -79,14 +79,14 @@ def batch(
 
 @dataclass
 class ClusterJob(BatchJob):
-    """A BatchJob whose rows are asked about by the actors of a cluster."""
+    """A BatchJob whose rows are answered by the actors of a cluster."""
 
     address: str | None = None
     workers: int | None = None
     staging: Staging | None = None
 
     def stop(self) -> None:
-        """Ends the job in order: workers finish the rows that they have begun."""
+        """End the job in an orderly way: workers finish the rows that they have started."""
         self.stopped = True
         if self.staging is not None:
             self.staging.stop.touch()
@@ -97,8 +97,8 @@ class ClusterJob(BatchJob):
             raise UsageError(f"workers: expected a whole number from 1, received {self.workers}")
         if self.verb == "run" and own.get("may_have_run", "error") != "again":
             raise UsageError(
-                "verb: on a cluster calls run again when a worker is lost. Where your tools know a call again by its "
-                'idempotency key, say so: may_have_run="again" (--may-have-run again)'
+                "verb: on a cluster calls run again when a worker is lost. If your tools recognize a repeated call by its "
+                'idempotency key, allow it: may_have_run="again" (--may-have-run again)'
             )
         return await BatchJob._asker(self, source, form, prompt, own)
 
@@ -139,16 +139,16 @@ class ClusterRun:
 
     @property
     def settled(self) -> set[int]:
-        """The states of rows that are not asked about again."""
+        """The states of rows that are not sent again."""
         return {DONE} if self.own.get("retry_errors") else {DONE, FAILED}
 
     @property
     def concurrency(self) -> int:
-        """The most rows that an actor asks about at once."""
+        """The most rows in progress per actor."""
         return self.own.get("concurrency", 16)
 
     async def write_blocks(self, source: Input, prompt: Prompt, here: Here) -> None:
-        """Reads the input: ids and columns are checked, and the rows that are to be asked about written into blocks."""
+        """Read the input, check ids and columns, and write the rows to be sent into blocks."""
         prompt = openai_batch.PROMPT if source.form == "openai" else prompt
         identifier = Identifier(self.store, self.job.id, prompt)
         if source.columns is not None:
@@ -171,7 +171,7 @@ class ClusterRun:
         self.summary.rows = identifier.count
 
     def _is_to_ask(self, row: Row, state: int) -> bool:
-        """Whether a row is to be asked about; counts one that is not."""
+        """Whether a row is to be sent; counts a row that is not."""
         if row.problem:
             record = unreadable(row)
             self.store.add(row.place, record, UNREADABLE)
@@ -183,7 +183,7 @@ class ClusterRun:
         return True
 
     async def ask(self, asker: Asker, prompt: Prompt, form: str) -> None:
-        """Has the cluster ask about the blocks, and merges what comes. Raises what ended it early."""
+        """Have the cluster answer the blocks, and merge the records. Raises what ended it early."""
         job, task = self.job, asker.task
         work = Work(
             form=form, prompt=prompt, verb=job.verb, tools=_sendable(job.tools, task), kind=job.kind,
@@ -218,7 +218,7 @@ class ClusterRun:
 
 
 def _sendable(tools: Any, task: Task | OpenAITask) -> tuple[Tool[..., Any], ...]:
-    """The tools for a worker: without functions, which it need not know, unless they are to be run."""
+    """Return the tools for a worker: without functions, unless they are to be run."""
     if isinstance(task, OpenAITask) or task.verb == "extract":
         return ()
     offered = as_tools(tools) if task.verb == "run" else task.template.tools
@@ -226,6 +226,6 @@ def _sendable(tools: Any, task: Task | OpenAITask) -> tuple[Tool[..., Any], ...]
 
 
 def _needed(row: Row, columns: set[str] | None) -> Row:
-    """The row with the columns that its prompt needs; None are all of them."""
+    """Return the row with the columns that its prompt needs (None: all)."""
     data = row.data if columns is None else {name: value for name, value in row.data.items() if name in columns}
     return Row(row.place, row.id, data, row.where)

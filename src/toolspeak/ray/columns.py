@@ -1,6 +1,6 @@
-"""Batches in the forms that Ray Data has, read as rows and given back with further columns.
+"""Converts batches in the formats of Ray Data to rows, and adds columns to them.
 
-A batch is a dict of NumPy arrays (Ray's own form), a pandas data frame or an Arrow table.
+A batch is a dict of NumPy arrays (Ray's own format), a pandas data frame or an Arrow table.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from ..batch.row import COLUMNS, Record
 from ..errors import UsageError
 
 OUTPUT = tuple(name for name in COLUMNS if name not in ("id", "value"))
-"""The columns that a verb adds: those of a batch's output, without the id, which is a column of the input."""
+"""The columns that a verb adds: those of a batch's output without the id, which is a column of the input."""
 
 
 def names_of(batch: Any) -> list[str]:
-    """The names of a batch's columns."""
+    """Return the names of a batch's columns."""
     if isinstance(batch, Mapping):
         return [str(name) for name in cast("Mapping[str, Any]", batch)]
     names: Any = getattr(batch, "column_names", None)
@@ -25,14 +25,14 @@ def names_of(batch: Any) -> list[str]:
 
 
 def rows_of(batch: Any, columns: Sequence[str]) -> list[dict[str, Any]]:
-    """The rows of a batch, with these columns alone, in plain Python values."""
+    """Return the rows of a batch, with these columns only, as plain Python values."""
     return [
         dict(zip(columns, row, strict=True)) for row in zip(*(_values(batch[name]) for name in columns), strict=True)
     ]
 
 
 def columns_of(records: Sequence[Record], *, value: bool) -> dict[str, list[Any]]:
-    """The columns that a verb adds; `value`, as JSON text, where something was extracted."""
+    """Return the columns that a verb adds; with `value` as JSON text for an extraction."""
     columns = {name: [getattr(record, name) for record in records] for name in OUTPUT}
     if value:
         columns["value"] = [value_text(record.value) for record in records]
@@ -40,12 +40,12 @@ def columns_of(records: Sequence[Record], *, value: bool) -> dict[str, list[Any]
 
 
 def value_text(value: Any) -> str | None:
-    """An extracted value as JSON text: rows of one column have one type, whatever was extracted."""
+    """Return an extracted value as JSON text, so that all rows of the column have one type."""
     return None if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def with_columns(batch: Any, columns: Mapping[str, list[Any]]) -> Any:
-    """The batch with further columns, which replace those of the same name; in the form that it came in."""
+    """Return the batch in its own format with further columns, which replace those of the same name."""
     if isinstance(batch, Mapping):
         return {**cast("Mapping[str, Any]", batch), **columns}
     if hasattr(batch, "assign"):
@@ -61,7 +61,7 @@ def with_columns(batch: Any, columns: Mapping[str, list[Any]]) -> Any:
 
 
 def _values(column: Any) -> list[Any]:
-    """The values of a column; lists are Python's own."""
+    """Return the values of a column as Python values, including lists."""
     for method in ("to_pylist", "tolist"):
         if hasattr(column, method):
             return [value.tolist() if hasattr(value, "tolist") else value for value in getattr(column, method)()]

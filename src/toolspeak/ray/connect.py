@@ -1,4 +1,4 @@
-"""A cluster to work on: the one at an address, the one on this machine, or one that is started for the job."""
+"""Connects to a cluster: the one at an address, the one on this machine, or a new one for the job."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from typing import Any
 from ..errors import MissingExtra, ModelError, UsageError
 
 QUIET = {"RAY_BACKEND_LOG_LEVEL": "fatal", "RAY_USAGE_STATS_ENABLED": "0"}
-"""Settings of Ray that are made where nobody else has made them: it writes nothing on the terminal, and reports nothing."""
+"""Default settings of Ray: no output on the terminal, and no usage reports."""
 HOST_PORT = re.compile(r"([^/]+):(\d+)").fullmatch
 LOOK, LOST = 5.0, 30.0
 """Seconds between two looks at whether a cluster is there, and without one until a job on it ends. After a minute Ray ends
 the process, without a word."""
 ENDING = 10.0
-"""Seconds that letting go of a cluster may take."""
+"""The time limit in seconds for disconnecting from a cluster."""
 HINT = "Start one with `ray start --head`, or leave the address out: a cluster on this machine is then used or started"
 
 
 def library(name: str) -> Any:
-    """A module of Ray. Raises MissingExtra where Ray Data is not installed."""
+    """Return a module of Ray. Raises MissingExtra if Ray Data is not installed."""
     for variable, value in QUIET.items():
         os.environ.setdefault(variable, value)
     try:
@@ -39,7 +39,7 @@ def library(name: str) -> Any:
 
 
 def check_address(address: str | None) -> None:
-    """Raises MissingExtra without Ray, UsageError for an address where nobody listens: Ray itself would try for a minute."""
+    """Raises MissingExtra without Ray, UsageError for an address without a listener: Ray itself would try for a minute."""
     library("ray.data")
     if address in (None, "auto", "local"):
         return
@@ -55,7 +55,7 @@ def check_address(address: str | None) -> None:
 
 @dataclass(slots=True)
 class Cluster:
-    """A cluster that this process is connected to: its address as HOST:PORT, and how many machines it has."""
+    """A cluster to which this process is connected: its address as HOST:PORT, and its number of machines."""
 
     address: str
     machines: int
@@ -63,7 +63,8 @@ class Cluster:
     looked: float = field(default_factory=time.monotonic)
 
     async def check(self) -> None:
-        """Looks whether the cluster is there, every LOOK seconds. Raises ModelError where nobody has listened for LOST."""
+        """Check every LOOK seconds whether the cluster exists. Raises ModelError if nothing has listened for LOST
+        seconds."""
         if time.monotonic() - self.looked < LOOK:
             return
         try:
@@ -73,16 +74,16 @@ class Cluster:
             if time.monotonic() - self.seen > LOST:
                 raise ModelError(
                     f"the cluster is gone: nobody has listened at {self.address} for {LOST:.0f} s ({error}). What was done is "
-                    "kept: give the same command again once there is a cluster"
+                    "saved: run the same command again once there is a cluster"
                 ) from None
         self.looked = time.monotonic()
 
 
 @contextlib.contextmanager
 def cluster(address: str | None) -> Generator[Cluster]:
-    """A connection to a cluster. One that was there before is left as it is.
+    """Yield a connection to a cluster. A cluster that existed before is left running.
 
-    Raises MissingExtra without Ray, UsageError where no cluster answers at the address.
+    Raises MissingExtra without Ray, UsageError if no cluster answers at the address.
     """
     library("ray.data")
     ray = library("ray")
@@ -99,13 +100,13 @@ def cluster(address: str | None) -> Generator[Cluster]:
         yield Cluster(ray.get_runtime_context().gcs_address, machines)
     finally:
         if ours:
-            ending = threading.Thread(target=ray.shutdown, daemon=True)  # which waits for a cluster that is gone
+            ending = threading.Thread(target=ray.shutdown, daemon=True)  # it may wait for a cluster that is gone
             ending.start()
             ending.join(ENDING)
 
 
 def _connect(address: str, seconds: float) -> None:
-    """Connects to HOST:PORT, and lets go. Raises OSError and OverflowError where that cannot be done within the seconds."""
+    """Connect to HOST:PORT, and disconnect. Raises OSError and OverflowError if that fails within the time limit."""
     host, _, port = address.rpartition(":")
     socket.create_connection((host.strip("[]"), int(port)), timeout=seconds).close()
 

@@ -1,4 +1,4 @@
-"""The pipeline of Ray Data: numbers of blocks in, actors that ask about their rows, records written with checkpoints."""
+"""The pipeline of Ray Data: block numbers in, actors that answer their rows, records written with checkpoints."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ SHARE = 0.25
 a whole one, which a machine with one must have left."""
 PACKAGE = Path(__file__).parents[1]
 LARGEST = 8 * 2**20
-"""Bytes that Ray expects a block to have at most: with its own 128 MB a small object store would hold none."""
+"""The largest block that Ray expects, in bytes. Its default of 128 MB would not fit into a small object store."""
 AT_ONCE = 2
-"""Blocks that an actor works on at once: the last rows of one do not hold up the next."""
+"""Blocks in progress per actor, so that the last rows of one do not delay the next."""
 
 
 class Pipeline:
@@ -33,10 +33,10 @@ class Pipeline:
         self.error: Exception | None = None
 
     def run(self) -> None:
-        """Runs until every block is written, or keeps the error that ended it. Blocks the thread."""
+        """Run until every block is written, or store the error that ended it. Blocks the thread."""
         try:
             self._dataset().write_parquet(str(self.staging.records), ray_remote_args={"num_cpus": SHARE})
-        except Exception as error:  # noqa: BLE001 - raised again by who started the thread
+        except Exception as error:  # noqa: BLE001 - raised again by the thread's owner
             self.error = _cause(error)
 
     def _dataset(self) -> Any:
@@ -61,9 +61,9 @@ class Pipeline:
 
 
 def _check_sendable(work: Work) -> None:
-    """Has what is defined in the user's own files sent whole, since workers may not have them.
+    """Have definitions in the user's own files pickled by value, because workers may not have these files.
 
-    Raises UsageError for what cannot be sent.
+    Raises UsageError for what cannot be pickled.
     """
     pickle = library("ray.cloudpickle")
     for value in (work.kind, *(tool.function for tool in work.tools)):
@@ -74,12 +74,12 @@ def _check_sendable(work: Work) -> None:
         pickle.dumps(work)
     except (TypeError, AttributeError, PicklingError, ValueError) as error:
         raise UsageError(
-            f"the job cannot be sent to workers: {error}. Give the model by its name, and tools as functions of a file"
+            f"the job cannot be sent to workers: {error}. Pass the model by its name, and tools as functions of a file"
         ) from error
 
 
 def _is_installed(module: ModuleType) -> bool:
-    """Whether a module is part of a library, or of Python, which workers have too."""
+    """Whether a module belongs to Python or an installed library, which workers have too."""
     file = getattr(module, "__file__", None)
     if file is None:
         return True
@@ -89,7 +89,7 @@ def _is_installed(module: ModuleType) -> bool:
 
 
 def _cause(error: BaseException) -> ModelError:
-    """What Ray says of the innermost error, in one line."""
+    """Return Ray's message for the innermost error, on one line."""
     inner = error
     while isinstance(deeper := getattr(inner, "cause", inner.__cause__), BaseException):
         inner = deeper

@@ -1,8 +1,8 @@
-"""`render` and `parse`: tool calls inside the stages of `ray.data.llm.build_processor`, which know of none.
+"""`render` and `parse`: tool calls for the stages of `ray.data.llm.build_processor`, which have no tools themselves.
 
     processor = build_processor(config, preprocess=ts.ray.render(tools, dialect), postprocess=ts.ray.parse(tools, dialect))
 
-Rows go in, rows come out: both are pure functions that can be sent to a worker. The engine only has to continue a text.
+Both are pure functions of a row that can be sent to a worker. The engine only has to continue a text.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ ENGINE = {
     *("messages", "prompt", "sampling_params", "payload", "http_response"),
     *("tokenized_prompt", "prompt_token_ids", "generated_tokens"),
 }
-"""Columns that the stages of an engine work with: `parse` leaves them out."""
+"""Columns of the engine's stages, which `parse` removes."""
 FAILED = "__inference_error__"
-"""The column by which Ray's stages know a row that has failed; they pass it on as it is."""
+"""Ray's column for a failed row, which the stages pass on unchanged."""
 ADDED = tuple(name for name in OUTPUT if name not in ("attempts", "seconds", "fingerprint"))
 
 
@@ -46,13 +46,13 @@ def render(
     sampling: Mapping[str, Any] | None = None,
     payload: Mapping[str, Any] | None = None,
 ) -> Render:
-    """The `preprocess` that tells a model of tools: what a row asks, in the dialect, for a stage of an engine.
+    """Return the `preprocess` function that adds tools to a row's prompt, in the dialect, for an engine's stage.
 
-    `prompt` is a column, or a text with columns in braces. A row gets `prompt`, the exact text for an engine without its
-    stage for chat templates; `messages`, the same for one with it; and `sampling_params`: `sampling`, and the dialect's
-    stops. With `payload`, for the stage that asks a server, it gets a `payload` of these fields and the messages. `template`
-    is the model's own chat template; it, `thinking` and `variables` are as in `ts.render`. A row without a text is passed on
-    with an error, in Ray's column for it. Raises UsageError for a missing column.
+    `prompt` is a column, or a text with columns in braces. A row gets `prompt`, the exact text for an engine without
+    its stage for chat templates; `messages`, the same for an engine with it; and `sampling_params`: `sampling` and the
+    dialect's stop strings. With `payload`, for the HTTP stage, it gets a `payload` of these fields and the messages.
+    `template` is the model's own chat template; it, `thinking` and `variables` are as in `ts.render`. A row without a
+    text is passed on with an error in Ray's column for it. Raises UsageError for a missing column.
     """
     return Render(
         read_prompt(prompt), _tools(tools), _dialect(dialect), system, template, thinking, dict(variables or {}),
@@ -61,18 +61,18 @@ def render(
 
 
 def parse(tools: Any, dialect: str | Dialect) -> Parse:
-    """The `postprocess` that reads calls out of what an engine wrote, and checks them.
+    """Return the `postprocess` function that parses calls from an engine's output, and checks them.
 
-    A row keeps its columns, without those that the stages work with, and gets `calls` (JSON text), `text`, `thought`,
-    `finish`, `notes`, `error`, `tokens`, `prompt_tokens` and `completion_tokens`, as in the output of `ts.batch`; they replace
-    columns of the same name. Calls that do not fit their tools are an error: nobody is asked again here.
+    A row keeps its columns, except those of the stages, and gets `calls` (JSON text), `text`, `thought`, `finish`,
+    `notes`, `error`, `tokens`, `prompt_tokens` and `completion_tokens`, as in the output of `ts.batch`; they replace
+    columns of the same name. Calls that do not match their tools are an error: the model is not asked again here.
     """
     return Parse(_tools(tools), _dialect(dialect))
 
 
 @dataclass(frozen=True, slots=True)
 class Render:
-    """What `render` gives: a function of a row."""
+    """The function of a row that `render` returns."""
 
     prompt: Prompt
     tools: Tools
@@ -85,7 +85,7 @@ class Render:
     payload: dict[str, Any] | None
 
     def __call__(self, row: Rows) -> Rows:
-        """The columns that the row gets."""
+        """Return the columns for the row."""
         if wrong := self.prompt.missing(row):
             raise UsageError(wrong)
         try:
@@ -105,13 +105,13 @@ class Render:
 
 @dataclass(frozen=True, slots=True)
 class Parse:
-    """What `parse` gives: a function of a row."""
+    """The function of a row that `parse` returns."""
 
     tools: Tools
     dialect: Dialect
 
     def __call__(self, row: Rows) -> Rows:
-        """The row with its calls."""
+        """Return the row with its calls."""
         usage = Usage()
         reply = error = None
         try:
@@ -124,7 +124,7 @@ class Parse:
         return {**columns, **{name: getattr(record, name) for name in ADDED}}
 
     def _checked(self, text: str, finish: str, prompt: Any) -> Reply:
-        """The reply with its calls checked. Raises GenerationError where they do not fit."""
+        """Return the reply with its calls checked. Raises GenerationError if they do not match."""
         reply = parse_text(text, self.dialect, self.tools, prompt if isinstance(prompt, str) else None)
         if finish == "length":
             reply = replace(reply, finish="length")
@@ -138,7 +138,8 @@ class Parse:
 
 
 def _generated(row: Rows) -> tuple[str, str, Usage]:
-    """What the engine or the server wrote, why it ended, and what it cost. Raises ServerFailed for a server's error."""
+    """Return the text of the engine or server, the finish reason, and the usage. Raises ServerFailed for a server's
+    error."""
     if "generated_text" in row:
         usage = Usage(_count(row, "num_input_tokens"), _count(row, "num_generated_tokens"))
         return _word(row, "generated_text"), _word(row, "finish_reason"), usage
@@ -151,7 +152,7 @@ def _generated(row: Rows) -> tuple[str, str, Usage]:
 
 
 def _answered(body: Any) -> tuple[str, str, Usage]:
-    """The same of a server's response."""
+    """Return the same for a server's response."""
     try:
         choice = body["choices"][0]
         text = _word(choice["message"], "content") if "message" in choice else _word(choice, "text")
@@ -163,24 +164,24 @@ def _answered(body: Any) -> tuple[str, str, Usage]:
 
 
 def _word(fields: Mapping[str, Any], name: str) -> str:
-    """A text that may be missing or empty."""
+    """Return a text field that may be missing or empty."""
     value = fields.get(name)
     return "" if value is None else str(value)
 
 
 def _count(fields: Mapping[str, Any], name: str) -> int:
-    """A number that may be missing."""
+    """Return a number that may be missing."""
     value = fields.get(name)
     return 0 if value is None else int(value)
 
 
 def _plain(row: Rows) -> Rows:
-    """The row with lists of Python's own where Ray gives arrays."""
+    """Return the row with Python lists in place of Ray's arrays."""
     return {name: value.tolist() if hasattr(value, "tolist") else value for name, value in row.items()}
 
 
 def _tools(tools: Any) -> Tools:
-    """The tools without their functions: nothing is run, and a function may not be known to a worker."""
+    """Return the tools without their functions, which are not run and may not exist on a worker."""
     return tuple(replace(tool, function=None) for tool in as_tools(tools) or ())
 
 

@@ -1,16 +1,16 @@
 """The files between a job's directory and a cluster: workers read rows from them and write records to them.
 
-    OUT/.ray/FINGERPRINT/1/rows/         the rows that are to be asked about, a block a file
-                          /records/      what workers wrote, a file a block, by Ray's writer of Parquet
-                          /checkpoint/   Ray's row checkpoints: a block is whole when its ids stand here
-                          /stop          made by Ctrl-C: no further row begins
-                          /failure.json  the error that ends the job, of the worker that met it
+    OUT/.ray/FINGERPRINT/1/rows/         the rows to be sent, one file per block
+                          /records/      the records from workers, one file per block, by Ray's Parquet writer
+                          /checkpoint/   Ray's row checkpoints: a block is complete once its ids are here
+                          /stop          created by Ctrl-C: no further row starts
+                          /failure.json  the error that ends the job, from the worker that got it
 
-Ray writes a file of records in two phases: the ids go into `NAME.pending.parquet`, the records into `NAME….parquet`, and when they
-are whole the first is renamed to `NAME.parquet`. So records count only where their checkpoint is committed.
+Ray writes a file of records in two phases: the ids go to `NAME.pending.parquet`, the records to `NAME….parquet`, and
+once they are complete the first is renamed to `NAME.parquet`. So records count only if their checkpoint is committed.
 
-Every run has a folder of its own. Workers of a driver that was killed may go on for a moment: what they still commit goes
-into a folder that nobody reads any more.
+Every run has a folder of its own. Workers of a killed driver may continue for a moment; what they still commit goes to
+a folder that is no longer read.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ..files import replacing
 HOME = ".ray"
 PENDING = ".pending"
 BLOCK = 128
-"""Rows of a block: what is lost with a worker, and asked about again, is its blocks."""
+"""Rows per block. With a worker its blocks are lost, and their rows are sent again."""
 
 
 class Staging:
@@ -47,19 +47,19 @@ class Staging:
         self._merged: set[str] = set()
 
     def make(self) -> None:
-        """Makes the folders."""
+        """Create the folders."""
         for folder in (self.rows, self.records, self.checkpoint):
             folder.mkdir(parents=True)
 
     def remove(self) -> None:
-        """Removes all of it; what a worker is still writing is left for the next run to remove."""
+        """Remove the folder. Files that a worker is still writing are left for the next run."""
         shutil.rmtree(self.path, ignore_errors=True)
         for folder in (self.path.parent, self.path.parent.parent):
-            with contextlib.suppress(OSError):  # another run has left something there
+            with contextlib.suppress(OSError):  # another run still has files there
                 folder.rmdir()
 
     def write_block(self, rows: list[Row]) -> None:
-        """Writes a block of rows."""
+        """Write a block of rows."""
         table = library("pyarrow").Table.from_pydict(
             {
                 "place": [row.place for row in rows],
@@ -72,18 +72,18 @@ class Staging:
         self.blocks += 1
 
     def read_block(self, number: int) -> list[Row]:
-        """The rows of a block, by its number from 0."""
+        """Return the rows of a block, by its number from 0."""
         table = library("pyarrow.parquet").read_table(self.rows / f"{number:08}.parquet")
         rows = [(row["place"], json.loads(row["row"])) for row in table.to_pylist()]
         return [Row(place, id_, data, where) for place, (id_, where, data) in rows]
 
     def fail(self, error: Exception) -> None:
-        """Leaves the error that ends the job for the driver: Ray itself passes on no more than its text."""
+        """Store the error that ends the job for the driver: Ray itself passes on only its text."""
         with contextlib.suppress(OSError), replacing(self.failure) as file:
             file.write(json.dumps([type(error).__name__, str(error)]).encode())
 
     def error(self) -> ToolspeakError | None:
-        """The error that a worker left."""
+        """Return the error that a worker stored."""
         try:
             name, message = json.loads(self.failure.read_bytes())
         except (OSError, ValueError):
@@ -92,7 +92,8 @@ class Staging:
         return ModelError(f"a worker failed: {name}: {message}") if kind is None else kind(message)
 
     def committed(self) -> Iterator[list[dict[str, Any]]]:
-        """The records of each block that was committed since this was asked last: `place`, `id`, and the record as JSON."""
+        """Yield the records of each block that was committed since the last call: `place`, `id`, and the record as
+        JSON."""
         names = {file.stem for file in self.checkpoint.glob("*.parquet") if not file.stem.endswith(PENDING)}
         for name in sorted(names - self._merged):
             self._merged.add(name)
@@ -101,21 +102,21 @@ class Staging:
 
 
 def schema() -> Any:
-    """The columns of a block, of rows and of records alike: `place` and `id`, and the rest as JSON text."""
+    """Return the columns of a block, the same for rows and records: `place` and `id`, and the rest as JSON text."""
     arrow = library("pyarrow")
     return arrow.schema([("place", arrow.int64()), ("id", arrow.string()), ("row", arrow.string())])
 
 
 class Merge:
-    """Takes records into the directory of the job, each id once: one that is done there already stays as it is."""
+    """Merges records into the directory of the job, each id once: a row that is done there stays unchanged."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self.left: Counter[int] = Counter()
-        """The rows of each shard that are still under way; a shard is written when none is."""
+        """The rows of each shard that are still in progress; at zero the shard is written."""
 
     def merge(self, staging: Staging) -> Iterator[Record]:
-        """Merges what was committed; gives each record that is new, after it is on the disk."""
+        """Merge committed records. Yields each new record after it is on disk."""
         for rows in staging.committed():
             records = [(row["place"], Record(**json.loads(row["row"]))) for row in rows]
             states = self.store.register([(place, str(record.id)) for place, record in records])
@@ -134,7 +135,7 @@ class Merge:
 
 
 def new_run(home: Path, merge: Merge) -> Staging:
-    """The folder of a new run, made after what earlier ones left there was merged and removed."""
+    """Return the folder of a new run, after merging and removing the folders of earlier ones."""
     numbers = sorted(int(path.name) for path in home.iterdir() if path.name.isdigit()) if home.exists() else []
     for number in numbers:
         earlier = Staging(home / str(number))

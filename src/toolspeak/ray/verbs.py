@@ -1,4 +1,4 @@
-"""`Decide` and `Extract`: what an actor of `ds.map_batches` does with the rows of a batch."""
+"""`Decide` and `Extract`: callable classes for `ds.map_batches` that send the rows of a batch to a model."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from .columns import columns_of, names_of, rows_of, with_columns
 
 
 class VerbOptions(Settings, total=False):
-    """What `Decide` and `Extract` take beside what every verb takes.
+    """The options of `Decide` and `Extract`, besides those of every verb.
 
-    `dialect` is what the model is prompted in, as in `ts.model`. `concurrency` (16) is the most rows that one actor asks about
-    at once. `tries` is as in `ts.decide`.
+    `dialect` is the model's dialect, as in `ts.model`. `concurrency` (16) is the most rows in progress per actor.
+    `tries` is as in `ts.decide`.
     """
 
     dialect: str | Dialect | None
@@ -33,7 +33,7 @@ OWN = VerbOptions.__annotations__.keys() - Settings.__annotations__.keys()
 
 
 class _Verb:
-    """What both verbs are. The model is made with the first batch: in the actor, on the loop that runs it."""
+    """The base of both verbs. The model is created with the first batch: in the actor, on its loop."""
 
     verb: Verb
 
@@ -49,7 +49,7 @@ class _Verb:
         self._asker: asyncio.Task[RowAsker] | None = None
 
     async def __call__(self, batch: Any) -> Any:
-        """The batch with the columns of the output."""
+        """Return the batch with the columns of the output."""
         names = names_of(batch)
         if wrong := self.prompt.missing(names):
             raise UsageError(wrong)
@@ -68,10 +68,10 @@ class _Verb:
 class Decide(_Verb):
     """Decides on every row of a batch: `ds.map_batches(ts.ray.Decide, fn_constructor_kwargs={"tools": [refund]}, …)`.
 
-    `prompt` is a column, or a text with columns in braces; `model` is as in `ts.batch`: on a cluster best its name. The
-    columns of the input stay; those of the output of a batch come to them (`calls`, `text`, `error`, … , without `id`) and
-    replace columns of the same name. A row that fails is a row with an error. Raises UsageError for a missing column, and the
-    ModelError that would come for every row.
+    `prompt` is a column, or a text with columns in braces. `model` is as in `ts.batch`; on a cluster a name is best.
+    The columns of the input stay; those of a batch's output are added (`calls`, `text`, `error`, … , without `id`) and
+    replace columns of the same name. A row that fails gets an error. Raises UsageError for a missing column, and the
+    ModelError that every row would get.
     """
 
     verb = "decide"
@@ -83,9 +83,11 @@ class Decide(_Verb):
 
 
 class Extract(_Verb):
-    """Extracts a value from every row of a batch: `ds.map_batches(ts.ray.Extract, fn_constructor_kwargs={"kind": Person}, …)`.
+    """Extracts a value from every row of a batch: `ds.map_batches(ts.ray.Extract, fn_constructor_kwargs={"kind":
+    Person}, …)`.
 
-    `kind` is a type or a JSON Schema. The column `value` holds what was extracted, as JSON text; all else is as in `Decide`.
+    `kind` is a type or a JSON Schema. The column `value` is the extracted value as JSON text; everything else is as in
+    `Decide`.
     """
 
     verb = "extract"

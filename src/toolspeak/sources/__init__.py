@@ -1,1 +1,2 @@
-"""Tools from elsewhere: MCP servers, OpenAPI documents. What comes from there is checked before a model reads it."""
+"""Tools from elsewhere: MCP servers, OpenAPI documents, Python files. Foreign definitions are checked before a model
+reads them."""

@@ -1,9 +1,9 @@
-"""Refuses hostile tool definitions from elsewhere. `refuse_hostile` says which rule one breaks, and where.
+"""Refuses hostile tool definitions from other sources. `refuse_hostile` says which rule one breaks, and where.
 
-A name, a description and a schema all reach the model's prompt, and a person who reads them should see what the model
-sees. So characters that cannot be seen, those that turn the direction of writing and the control marks of chat formats
-are refused wherever a text is, and with them what is too large, names that no API takes, and schemas that cannot be
-checked in bounded time. All is linear in the definition's size.
+Names, descriptions and schemas go into the model's prompt, and a person who reads them should see what the model sees.
+So texts may not contain invisible characters, characters that change the writing direction, or control marks of chat
+formats. Definitions that are too large, names that no API accepts, and schemas that cannot be checked in bounded time
+are refused too. All checks take linear time.
 """
 
 from __future__ import annotations
@@ -21,32 +21,31 @@ from ..wire.prompt.control_markers import SHAPES, WELL_KNOWN
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-/:]{0,127}")
 DESCRIPTION = 32_000
-"""Characters of one description."""
+"""The most characters of a description."""
 SCHEMA = 256_000
-"""Characters of one schema, written as JSON."""
+"""The most characters of a schema as JSON."""
 EXPANSIONS = 10_000
-"""How many schemas one value may have to be held against at once."""
+"""The most schemas that may apply to one value."""
 
 _UNSEEN = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # control characters, but for tab, line feed and carriage return
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # control characters, except tab, line feed and carriage return
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
     "\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff\ud800-\udfff]"
-    "|[\ufe00-\ufe0f]{2,}"  # one after a letter chooses its look, several in a row are a hidden text
+    "|[\ufe00-\ufe0f]{2,}"  # variation selectors: one after a letter is normal, several in a row hide a text
 )
 _JOINERS = "\u200c\u200d"
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _MARKER = re.compile("|".join([*map(re.escape, WELL_KNOWN), *SHAPES]))
 
-# Schemas that judge the same value as the schema they stand in.
+# Keywords with schemas that apply to the same value as the schema around them.
 _IN_PLACE = ("not", "if", "then", "else")
 
 
 def refuse_hostile(name: object, description: object = "", schema: object = None, **others: object) -> None:
-    """Returns if a definition from elsewhere may be shown to a model; else raises InvalidTool with the reason and
-    `path`.
+    """Raise InvalidTool, with the reason and `path`, if a foreign definition may not be shown to a model.
 
-    `schema` is the JSON Schema of the arguments, `others` is JSON data that belongs to the definition besides, such as
-    `title` and `annotations`. The schema need not be a valid one: what it means is for `as_tool` to judge.
+    `schema` is the JSON Schema of the arguments; `others` is further JSON data of the definition, such as `title` and
+    `annotations`. The schema need not be valid: that is for `as_tool` to check.
     """
     if not isinstance(name, str) or not NAME.fullmatch(name):
         _refuse(
@@ -75,8 +74,7 @@ def refuse_hostile(name: object, description: object = "", schema: object = None
 
 
 def refuse_duplicates(names: Iterable[str], source: str) -> None:
-    """Returns if no name comes twice in what one source offers; else raises DuplicateTool. Which of the two would be
-    called must not hang on their order."""
+    """Raise DuplicateTool if a source offers a name twice: the order must not decide which tool is called."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -87,7 +85,7 @@ def refuse_duplicates(names: Iterable[str], source: str) -> None:
 
 
 def refuse_unsendable(arguments: Mapping[str, Any]) -> None:
-    """Returns if arguments can be sent to a server; else raises ToolError: half a character has no bytes in UTF-8."""
+    """Raise ToolError if arguments cannot be sent because of a lone surrogate, which has no UTF-8 form."""
     for text, path in _texts(arguments, ""):
         try:
             text.encode()
@@ -101,8 +99,7 @@ def refuse_unsendable(arguments: Mapping[str, Any]) -> None:
 
 
 def _unclean(text: str, path: str, tool: str) -> None:
-    """Refuses a text with something in it that a reader does not see, or that a model takes for a sign from its own
-    format."""
+    """Refuse a text with invisible characters, or with control marks of a chat format."""
     if not text.isascii() or not text.isprintable():
         for match in _UNSEEN.finditer(text):
             if not _joins(text, match.start()):
@@ -120,7 +117,7 @@ def _marked(text: str, path: str, tool: str) -> None:
 
 
 def _joins(text: str, at: int) -> bool:
-    """Whether a joiner stands between two characters of a script, or of an emoji, that are written with it."""
+    """Whether a joiner stands between characters of a script, or of an emoji, that use joiners."""
     if text[at] not in _JOINERS or not 0 < at < len(text) - 1:
         return False
     return all(ord(c) > 0x2FF and not (_UNSEEN.match(c)) for c in (text[at - 1], text[at + 1]))
@@ -137,17 +134,17 @@ def _called(character: str) -> str:
 
 
 def _ascii_name(name: object) -> str:
-    """A name in which nothing is hidden: what is not ASCII is written out."""
+    """Return a name with all non-ASCII characters escaped."""
     return json.dumps(name[:80]) if isinstance(name, str) else short(name)
 
 
 def _near(text: str, at: int) -> str:
-    """What stands around a place, every unusual character written out."""
+    """Return the text around a position, with unusual characters escaped."""
     return ascii(text[max(0, at - 20) : at + 20])
 
 
 def _small(value: object, path: str, tool: str) -> None:
-    """Refuses data that is not JSON, is nested too deep or too large to be told."""
+    """Refuse data that is not JSON, nested too deep or too large."""
     deepest = _depth(value)
     if deepest > DEPTH:
         _refuse(tool, path, f"it is nested deeper than {DEPTH} levels")
@@ -160,7 +157,7 @@ def _small(value: object, path: str, tool: str) -> None:
 
 
 def _depth(value: object) -> int:
-    """How deep data is nested, counted no further than the first level that is too deep."""
+    """Return the nesting depth of data, counting no further than the first level that is too deep."""
     level, depth = [value], 0
     while level and depth <= DEPTH:
         inner: list[object] = []
@@ -174,8 +171,8 @@ def _depth(value: object) -> int:
 
 
 def _texts(value: object, path: str) -> Iterator[tuple[str, str]]:
-    """(text, JSON pointer) of every text in JSON data, names of fields too. A field's name that is itself unclean
-    is found before a pointer is made of it."""
+    """Yield (text, JSON pointer) for every string in JSON data, including field names. An unclean field name is yielded
+    before a pointer is made of it."""
     if isinstance(value, str):
         yield value, path
     elif isinstance(value, Mapping):
@@ -187,12 +184,12 @@ def _texts(value: object, path: str) -> Iterator[tuple[str, str]]:
             yield from _texts(part, f"{path}/{index}")
 
 
-# ------------------------------------------------------------------ schemas that cost more than they say
+# ------------------------------------------------------------------ schemas that are expensive to check
 
 
 def _bounded(root: Mapping[str, Any], tool: str) -> None:
-    """Refuses a schema that comes back to itself on the same value, so that no check of it would end, and one that
-    unfolds into more schemas than can be held against a value."""
+    """Refuse a schema that refers to itself for the same value, so that a check would never end, and one that expands
+    into too many schemas for one value."""
     counted: dict[int, int] = {}
     under_way: set[int] = set()
 
@@ -215,7 +212,7 @@ def _bounded(root: Mapping[str, Any], tool: str) -> None:
         for part, where in _beside(cast("Mapping[str, Any]", node), root, path):
             total += count(part, where)
             if total > EXPANSIONS:
-                _refuse(tool, path, f"the schema unfolds into more than {EXPANSIONS:,} for one value")
+                _refuse(tool, path, f"the schema expands into more than {EXPANSIONS:,} for one value")
         under_way.discard(id(cast("object", node)))
         counted[id(cast("object", node))] = total
         return total
@@ -225,7 +222,7 @@ def _bounded(root: Mapping[str, Any], tool: str) -> None:
 
 
 def _beside(node: Mapping[str, Any], root: Mapping[str, Any], path: str) -> Iterator[tuple[object, str]]:
-    """(schema, JSON pointer) of what judges the same value as `node` does."""
+    """Yield (schema, JSON pointer) for the schemas that apply to the same value as `node`."""
     for key in ("$ref", "$dynamicRef"):
         if isinstance(node.get(key), str):
             yield resolve(root, node[key]), f"{path}/{key}"
@@ -242,7 +239,7 @@ def _beside(node: Mapping[str, Any], root: Mapping[str, Any], path: str) -> Iter
 
 
 def _dicts(value: object, path: str) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """Every dict in JSON data, whether it stands where a schema does or is only referred to as one."""
+    """Yield every dict in JSON data with its JSON pointer; any of them may be used as a schema through a reference."""
     if isinstance(value, Mapping):
         node = cast("Mapping[str, Any]", value)
         yield node, path

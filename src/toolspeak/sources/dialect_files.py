@@ -1,4 +1,4 @@
-"""Loads a dialect by name, from a Python file, or from a JSON file that declares how a model replies."""
+"""Loads a dialect by name, from a Python file, or from a JSON file that declares a model's reply format."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ SUFFIXES = (".py", ".json")
 
 
 def load_dialect(given: str, folder: Path = Path()) -> Dialect:
-    """The dialect of that name, or in that file; a relative path begins at `folder`.
+    """Return the dialect of that name, or the one in that file; a relative path starts at `folder`.
 
-    A .py file is run and holds one Dialect, as `toolspeak detect --source` prints it. A .json file is a tokenizer's
-    configuration or a response template: the dialect is the one that `ts.detect` finds in it. Raises UnknownDialect,
-    UsageError, TemplateError.
+    A .py file is executed and must contain one Dialect, as `toolspeak detect --source` prints it. For a .json file, a
+    tokenizer's configuration or a response template, the dialect is the one that `ts.detect` finds in it. Raises
+    UnknownDialect, UsageError, TemplateError.
     """
     path = folder / Path(given.strip()).expanduser()
     if path.suffix not in SUFFIXES:
@@ -59,7 +59,7 @@ def _from_json(path: Path, given: str) -> Dialect:
 
 
 def chat_template_of(value: Any) -> str:
-    """The chat template of a tokenizer's configuration; of several the one for tools."""
+    """Return the chat template of a tokenizer's configuration; if it has several, the one for tools."""
     if isinstance(value, list):
         rows = [cast("dict[str, Any]", row) for row in cast("list[Any]", value) if isinstance(row, dict)]
         named = {str(row.get("name")): row.get("template") for row in rows}

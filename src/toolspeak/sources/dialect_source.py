@@ -1,4 +1,4 @@
-"""A dialect as the Python text of a file in `dialects/`."""
+"""Writes a dialect as the Python source of a file in `dialects/`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def source_of(d: Dialect) -> str:
-    """A whole file that holds the dialect; fields that are as they are by default are left out."""
+    """Return a whole file with the dialect. Fields with their default value are left out."""
     used = {type(d).__name__}
     fields = "".join(f"    {field},\n" for field in _fields(d, used))
     imports = ", ".join(sorted(used, key=lambda name: (not name.isupper(), name)))
@@ -23,7 +23,8 @@ def source_of(d: Dialect) -> str:
 
 
 def _fields(value: Any, used: set[str]) -> Iterator[str]:
-    """The arguments that make the value: those that it must be given by their place, others by name if they differ."""
+    """Yield the arguments that create the value: required ones by position, others by name if they differ from the
+    default."""
     for field in dataclasses.fields(value):
         given = getattr(value, field.name)
         if field.default is dataclasses.MISSING:
@@ -33,7 +34,7 @@ def _fields(value: Any, used: set[str]) -> Iterator[str]:
 
 
 def _literal(value: Any, used: set[str]) -> str:
-    """The value as Python writes it; the names that have to be imported for it go to `used`."""
+    """Return the value as Python source; names that must be imported are added to `used`."""
     from ..wire.dialect import Slot
 
     if isinstance(value, Slot):

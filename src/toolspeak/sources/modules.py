@@ -1,4 +1,4 @@
-"""Python modules and files as tools: what a module names in `__all__`, else its tools and the functions it defines."""
+"""Python modules and files as tools: the names in `__all__`, else the tools and functions that the module defines."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from ..types import Tool
 
 
 def module(source: types.ModuleType | str | Path, *names: str) -> Toolbox:
-    """The public functions of a module, or those named, as a toolbox.
+    """Return the public functions of a module, or those named, as a toolbox.
 
-    `source` is a module, the name of one that can be imported (`package.module`), or the path of a .py file, which is
-    run. UsageError says what is wrong with it, and where.
+    `source` is a module, the name of an importable one (`package.module`), or the path of a .py file, which is
+    executed. Raises UsageError, which says what is wrong and where.
     """
     if isinstance(source, types.ModuleType):
         return Toolbox(*offered(source, names, source.__name__))
@@ -33,7 +33,7 @@ def module(source: types.ModuleType | str | Path, *names: str) -> Toolbox:
 
 
 def load_type(spec: str) -> Any:
-    """The type that `package.module:NAME` or `file.py:NAME` names. UsageError where there is nothing of that name."""
+    """Return the type that `package.module:NAME` or `file.py:NAME` names. Raises UsageError."""
     source, colon, name = spec.rpartition(":")
     if not colon or not name.isidentifier():
         raise UsageError(f"expected MODULE:NAME or FILE.py:NAME, received {spec!r:.80}")
@@ -42,18 +42,19 @@ def load_type(spec: str) -> Any:
 
 
 def offered(found: types.ModuleType, names: Any, where: str) -> list[Any]:
-    """What a module offers as tools, each once, or what it holds under `names`. UsageError names `where` it is."""
+    """Return the tools of a module, each once, or the objects with these `names`. Raises UsageError, which names
+    `where`."""
     if names:
         functions = [getattr(value, "__name__", "") for value in _public(found)]
         return [_named(found, name, where, functions) for name in names]
     public = list({id(value): value for value in _public(found)}.values())
     if not public:
-        raise UsageError(f"{where} holds no public function to offer. Expected at least one `def name(…):`")
+        raise UsageError(f"{where} has no public function to offer. Expected at least one `def name(…):`")
     return public
 
 
 def load(path: Path) -> types.ModuleType:
-    """The module that a file is, run like an import. UsageError with the file, the line and the error if it breaks."""
+    """Execute a file as a module and return it. Raises UsageError with the file, the line and the error."""
     full = path.resolve()
     name = path.stem if path.stem.isidentifier() and path.stem not in sys.modules else f"tools_{abs(hash(full))}"
     module = types.ModuleType(name)
@@ -64,11 +65,11 @@ def load(path: Path) -> types.ModuleType:
         where = f"{path}, line {error.lineno}" if error.lineno else str(path)
         pointer = f"\n    {error.text.rstrip()}" if error.text else ""
         raise UsageError(f"{where}: {type(error).__name__}: {error.msg}{pointer}") from error
-    except (OSError, ValueError) as error:  # unreadable, or bytes that are no source
+    except (OSError, ValueError) as error:  # unreadable, or not source code
         raise UsageError(f"{path} cannot be read: {error}") from error
-    sys.modules[name] = module  # annotations are resolved through it
+    sys.modules[name] = module  # needed to resolve annotations
     if str(full.parent) not in sys.path:
-        sys.path.append(str(full.parent))  # for the files beside it; last, so that it hides no library
+        sys.path.append(str(full.parent))  # for imports of neighboring files; last, so that they hide no library
     try:
         exec(code, module.__dict__)  # noqa: S102 - the user's own file, named by the user
     except (Exception, SystemExit) as error:
@@ -78,7 +79,7 @@ def load(path: Path) -> types.ModuleType:
 
 
 def _imported(name: str) -> types.ModuleType:
-    """The module of that name. UsageError where there is none, or where it breaks."""
+    """Return the module of that name. Raises UsageError if it does not exist or fails."""
     if not all(part.isidentifier() for part in name.split(".")):
         raise UsageError(f"{name!r} is neither the name of a module nor the path of a .py file")
     try:
@@ -104,35 +105,35 @@ def _public(found: types.ModuleType) -> list[Any]:
 
 
 def _is_function(value: Any) -> bool:
-    """Whether a value is a function with a name of its own."""
+    """Whether a value is a named function."""
     return inspect.isfunction(value) and value.__name__ != "<lambda>"
 
 
 def _types(found: types.ModuleType) -> list[str]:
-    """The names of the classes that a module defines, and of what it makes of types, such as a Literal or a union."""
+    """Return the names of the types that a module defines: classes, and aliases such as a Literal or a union."""
     public = {name: value for name, value in vars(found).items() if not name.startswith("_")}
     classes = [name for name, value in public.items() if inspect.isclass(value) if value.__module__ == found.__name__]
     return classes + [name for name, value in public.items() if typing.get_origin(value)]
 
 
 def _named(found: types.ModuleType, name: str, where: str, offers: Sequence[str]) -> Any:
-    """What a module holds under a name. UsageError with what it `offers`."""
+    """Return the object with that name in a module. Raises UsageError, which lists what it `offers`."""
     if name in vars(found):
         return vars(found)[name]
     near = difflib.get_close_matches(name, offers, n=2)
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
-    raise UsageError(f"{where} holds no {name}.{hint} It offers: {', '.join(offers) or 'nothing'}")
+    raise UsageError(f"{where} has no {name}.{hint} It offers: {', '.join(offers) or 'nothing'}")
 
 
 def _broken(where: str, error: BaseException) -> str:
-    """What a module raised while it was loaded, at its innermost line in that file."""
-    if isinstance(error, SyntaxError) and error.filename:  # of a file that this one imports
+    """Return the exception that loading a module raised, with its innermost line in that file."""
+    if isinstance(error, SyntaxError) and error.filename:  # in a file that this one imports
         return f"{error.filename}, line {error.lineno}: {type(error).__name__}: {error.msg}"
     frames = traceback.extract_tb(error.__traceback__)
     own = next((frame for frame in reversed(frames) if frame.filename == where), None)
     said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if isinstance(error, SystemExit):
-        said += ". It ends the program while it is loaded: put that under if __name__ == '__main__'"
+        said += ". It ends the program when it is loaded: put that under if __name__ == '__main__'"
     if isinstance(error, ModuleNotFoundError):
         said += f". Is it installed for {sys.executable}?"
     if own is None:

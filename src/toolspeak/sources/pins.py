@@ -1,8 +1,8 @@
-"""A lock file with the tool definitions that were accepted from each source, so that none changes unseen.
+"""A lock file with the tool definitions that were accepted from each source, so that none changes unnoticed.
 
-A model acts on definitions that somebody else writes and may rewrite at any time. So each is pinned when it is first
-seen, with its digest and its text, in a file of JSON that people can read and keep under version control; one that has
-changed since is refused, with the difference, until it is accepted.
+A model acts on definitions that others write and may change at any time. So each definition is pinned when it is first
+seen, with its digest and its text, in a JSON file that people can read and put under version control. A definition that
+has changed is refused, with the difference, until it is accepted.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from ..schema.suggestions import listed
 log = logging.getLogger(__name__)
 
 FORM = 1
-"""Goes up when the file changes its form."""
+"""The version of the file's format."""
 VARIABLE = "TOOLSPEAK_PINS"
 ABOUT = "Definitions of tools as they were accepted; a changed one is refused. `toolspeak mcp accept` renews them."
 
 Definition = Mapping[str, Any]
-"""A definition as its source gave it, JSON data with a `name`: all that a model may come to read of it."""
+"""A definition from its source, JSON data with a `name`: everything that a model may read of it."""
 
 
 def default_path() -> Path | None:
-    """The user's own lock file: $TOOLSPEAK_PINS, else in the platform's folder for settings; None where it says off."""
+    """Return the user's lock file: $TOOLSPEAK_PINS, else in the configuration folder; None if it is `off`."""
     return user_path(VARIABLE, settings_folder, "pins.json")
 
 
 def digest(definition: Definition) -> str:
-    """What tells a definition from any other: SHA-256 of its JSON with sorted keys."""
+    """Return the SHA-256 of a definition's JSON with sorted keys."""
     told = json.dumps(definition, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return "sha256:" + hashlib.sha256(told.encode()).hexdigest()
 
 
 def difference(old: Definition, new: Definition, lines: int = 40) -> str:
-    """What changed between two definitions, as a unified diff of at most so many lines, nothing in it hidden."""
+    """Return the difference between two definitions as a unified diff of at most `lines` lines, with nothing invisible."""
     before, after = (json.dumps(one, indent=1, sort_keys=True, ensure_ascii=True).splitlines() for one in (old, new))
     found = [line[:400] for line in difflib.unified_diff(before, after, "accepted", "offered", lineterm="", n=1)]
     more = [f"… {len(found) - lines} more lines"] if len(found) > lines else []
@@ -52,7 +52,7 @@ def difference(old: Definition, new: Definition, lines: int = 40) -> str:
 
 
 def _is_pins(told: Any) -> bool:
-    """Whether what a file holds has the shape of pins: by source and name."""
+    """Whether a file's content has the structure of pins: by source and name."""
     sources: Any = told.get("sources")
     return isinstance(sources, dict) and all(
         isinstance(held, dict) and all(isinstance(one, dict) for one in cast("dict[str, Any]", held).values())
@@ -61,24 +61,22 @@ def _is_pins(told: Any) -> bool:
 
 
 class Pins:
-    """The definitions that were accepted, by source and name, in the file `path`."""
+    """The accepted definitions, by source and name, in the file `path`."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).expanduser()
 
     def changed(self, source: str, offered: Sequence[Definition]) -> dict[str, str]:
-        """The difference to what was accepted, of each definition that has changed, by name. New ones are pinned."""
+        """Return the differences of changed definitions, by name. New definitions are pinned."""
         differences = self.differences(source, offered)
         if new := [one for one in offered if differences.get(one["name"]) == ""]:
             if source in self._read():
-                log.warning(
-                    "%s offers what it did not, pinned as it is: %s", source, listed([one["name"] for one in new])
-                )
+                log.warning("%s offers new tools, which were pinned: %s", source, listed([one["name"] for one in new]))
             self.accept(source, new)
         return {name: told for name, told in differences.items() if told}
 
     def differences(self, source: str, offered: Sequence[Definition]) -> dict[str, str]:
-        """The difference to what was accepted, of each definition that is not as it was, by name; "" for a new one."""
+        """Return the differences of definitions that are not as accepted, by name; "" for a new one."""
         known = self._read().get(source, {})
         found: dict[str, str] = {}
         for one in offered:
@@ -90,7 +88,7 @@ class Pins:
         return found
 
     def accept(self, source: str, definitions: Sequence[Definition]) -> None:
-        """Pins these definitions as they are now."""
+        """Pin these definitions as they are now."""
         with self._writing():
             pins = self._read()
             kept = pins.setdefault(source, {})
@@ -99,8 +97,7 @@ class Pins:
             self._write(pins)
 
     def adopt(self, old: str, new: str) -> None:
-        """Takes over for the source `new` what was accepted of it under the name `old`, where nothing is known of it
-        yet."""
+        """Move the pins of a source from its `old` name to its `new` one, if there are none under the new one yet."""
         if old == new or new in (known := self._read()) or old not in known:
             return
         with self._writing():
@@ -109,7 +106,7 @@ class Pins:
             self._write(pins)
 
     def forget(self, source: str) -> bool:
-        """Forgets a source; whether it was known."""
+        """Delete the pins of a source. Return whether there were any."""
         with self._writing():
             pins = self._read()
             known = pins.pop(source, None) is not None
@@ -123,23 +120,23 @@ class Pins:
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
-            raise UsageError(f"the pins in {self.path} cannot be read: {error}. Mend or remove the file") from error
+            raise UsageError(f"the pins in {self.path} cannot be read: {error}. Repair or remove the file") from error
         if not isinstance(told, dict) or cast("dict[str, Any]", told).get("form") != FORM or not _is_pins(told):
             raise UsageError(
-                f"{self.path} is no file of pins of the form {FORM}: expected an object with form and sources, and in "
+                f"{self.path} is not a lock file of form {FORM}: expected an object with form and sources, and in "
                 "these an object for each source with one for each tool"
             )
         return cast("dict[str, dict[str, Any]]", told["sources"])
 
     def _write(self, pins: Mapping[str, Any]) -> None:
-        """Replaces the file whole, so that nobody ever reads half of it."""
+        """Replace the file atomically."""
         text = json.dumps({"about": ABOUT, "form": FORM, "sources": pins}, indent=1, ensure_ascii=True)
         with replacing(self.path) as file:
             file.write(f"{text}\n".encode())
 
     @contextlib.contextmanager
     def _writing(self) -> Generator[None]:
-        """One writer at a time, among all processes where the platform can tell."""
+        """Allow one writer at a time, across processes if the platform has file locks."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             lock = self.path.with_name(self.path.name + ".lock").open("a")

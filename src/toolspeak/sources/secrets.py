@@ -1,8 +1,8 @@
-"""Secrets that a server sends back: in whatever form one comes, no model reads it.
+"""Removes secrets that a server sends back, in any encoding, before a model reads them.
 
-They are looked for as they are, in the escapes of JSON, XML and URLs, in base64 of whatever they stand in, and in
-hexadecimal digits. One that a server cuts into pieces, turns round or encodes twice over is not found, nor is one that
-is short in a good answer, where it may stand by chance.
+Secrets are found as they are, in the escapes of JSON, XML and URLs, in base64 of a text that contains them, and in
+hexadecimal digits. Not found are a secret that a server splits, reverses or encodes twice, and a short one in a
+successful answer, where it may occur by chance.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from ..models.http.address import redact
 from ..schema.json_pieces import loads_or
 
 EXACT = 8
-"""Characters of a secret that is looked for in good answers."""
+"""The shortest secret that is removed from successful answers."""
 
 
 def in_header(value: str) -> Iterator[str]:
-    """The secrets in a header's value: all of it, what stands behind `Bearer` or the like, and of `Basic` what it
-    holds."""
+    """Yield the secrets in a header's value: the whole value, the part after `Bearer` or similar, and the content of
+    `Basic`."""
     yield value
     scheme, _, rest = value.strip().partition(" ")
     if not rest:
@@ -40,7 +40,7 @@ def in_header(value: str) -> Iterator[str]:
 
 
 class Secrets:
-    """The secrets that no answer brings back: servers echo keys, and escape what they echo."""
+    """Secrets that must not appear in answers: servers echo keys, and escape what they echo."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._secrets = list(dict.fromkeys(filter(None, secrets)))
@@ -49,23 +49,24 @@ class Secrets:
         self._escaped = re.compile("|".join(forms)) if forms else None
 
     def out_of(self, text: str, *, exact: bool = False) -> str:
-        """The text without them, however they are escaped; but for `exact`, of what looks like one, too."""
+        """Return the text without the secrets in any escaped form. Unless `exact`, also without text that looks like a
+        secret."""
         if self._escaped:
             text = self._escaped.sub("[hidden]", text)
         return text if exact else redact(text, self._secrets)
 
     def out_of_data(self, value: Any) -> Any:
-        """The same for what is JSON data."""
+        """Return JSON data without the secrets."""
         if not self._escaped:
             return value
         text = json.dumps(value, ensure_ascii=False)
         clean = self.out_of(text, exact=True)
-        return value if clean == text else loads_or(clean, clean)  # no JSON where a backslash was left over
+        return value if clean == text else loads_or(clean, clean)  # not JSON if the replacement left a lone backslash
 
 
 def _coded_forms(secret: str) -> list[str]:
-    """Patterns of a secret in hexadecimal digits, and in base64 of a text that it stands in, at each of the three
-    places at which it may begin there; what it shares with its neighbours is left out."""
+    """Return patterns of a secret in hexadecimal digits, and in base64 at each of its three alignments; characters that
+    it shares with its neighbors are left out."""
     raw = secret.encode()
     forms = [f"(?i:{raw.hex()})"]
     for before in range(3):
@@ -81,7 +82,7 @@ def _any_letter(letters: str) -> str:
 
 @lru_cache(1024)
 def _any_form(character: str) -> str:
-    """A pattern of the ways in which JSON, XML and URLs write a character."""
+    """Return a pattern of all notations of a character in JSON, XML and URLs."""
     code = ord(character)
     digits = "".join(f"[{c}{c.upper()}]" if c.isalpha() else c for c in f"{code:x}")
     forms = [re.escape(character), rf"\\{{1,4}}u0{{0,3}}{digits}", f"&#0{{0,4}}{code};", f"&#[xX]0{{0,4}}{digits};"]

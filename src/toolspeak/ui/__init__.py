@@ -1,1 +1,1 @@
-"""The page on which people see what a model gets and writes: its files, and what it asks its server for."""
+"""The page that shows the prompts and output of a model: its files, and the data that it requests."""

@@ -1,7 +1,7 @@
-"""The files of the page, and the headers that go with them.
+"""The files of the page, and their HTTP headers.
 
-The page loads nothing from elsewhere, runs no script but its own modules and never makes HTML of a text: the Content Security
-Policy holds the browser to that, whatever a model writes.
+The page loads nothing from other hosts, runs only its own modules, and never creates HTML from text. The Content
+Security Policy makes the browser enforce that, whatever a model writes.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ REPORT: Headers = [
         b"frame-ancestors 'self'; sandbox allow-popups",
     ),
 ]
-"""For a report, which has styles of its own and runs no script."""
+"""The policy for a report, which has its own styles and runs no script."""
 
 
 @cache
 def asset(name: str) -> tuple[bytes, bytes] | None:
-    """The content and the type of a file of the page by its name, None where there is none."""
+    """Return the content and the media type of a file of the page, None for an unknown name."""
     return _all().get(name)
 
 

@@ -1,4 +1,4 @@
-"""Reads a reply in every dialect, and in one of them character by character; drafts a dialect from a chat template."""
+"""Shows how each dialect parses a reply, and one of them character by character; drafts a dialect from a chat template."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from ..wire.spans import spans
 from .event_rows import Row, note_rows, reply_row
 
 LONGEST = 100_000
-"""Characters of a reply that are told one by one."""
+"""The most characters of a reply that are shown one by one."""
 EXAMPLE = ToolCall("call_1", "weather", {"city": "Rome", "days": 2})
 
 
 def dialect_rows() -> list[Row]:
-    """The dialects, each with a call as it writes it."""
+    """Return the dialects, each with an example call."""
     return [{"name": name, "call": write_calls((EXAMPLE,), get(name)), "models": get(name).models} for name in names()]
 
 
 def read_reply(text: str, name: str, tools: Sequence[Tool[..., Any]] | None) -> Row:
-    """How a dialect reads a reply, the one that reads it best where none is named; and how the others do."""
+    """Return how one dialect parses a reply (the best one, if none is named), and how the others do."""
     if len(text) > LONGEST:
         raise UsageError(f"text: expected {LONGEST:,} characters at most, got {len(text):,}")
     readers = sorted(
@@ -45,8 +45,8 @@ def read_reply(text: str, name: str, tools: Sequence[Tool[..., Any]] | None) -> 
 
 
 def _reader(name: str, text: str, reply: Reply, place: int) -> Row:
-    """What a dialect makes of a reply. More whole calls are better, then fewer notes, then less text beside them,
-    then calls that it writes so itself, then more models."""
+    """Return the result of one dialect for a reply, with a rank. More complete calls rank higher, then fewer notes,
+    then less text beside them, then calls in the dialect's own notation, then more models."""
     whole = sum(call.whole for call in reply.calls)
     d = get(name)
     own = sum(write_calls((call,), d).strip() in text for call in reply.calls)
@@ -55,8 +55,8 @@ def _reader(name: str, text: str, reply: Reply, place: int) -> Row:
 
 
 def draft(template: str, model: str = "") -> Row:
-    """The dialect that a chat template tells, or the draft of one: its source and a call as it writes it. Raises UsageError
-    for a text that is no template."""
+    """Return the dialect that a chat template implies, or a draft: its source, and an example call. Raises UsageError
+    if the text is not a template."""
     if not any(mark in template for mark in ("{{", "{%")):
         raise UsageError("template: expected a chat template (Jinja), with {{ or {% in it")
     found = detect(template, model or None)

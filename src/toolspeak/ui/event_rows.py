@@ -1,4 +1,4 @@
-"""Events, calls and replies as the rows of JSON that the page is sent."""
+"""Converts events, calls and replies to the JSON rows that the page gets."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from ..types import Note, Reply, Request, Tool, ToolCall, ToolResult
 
 Row = dict[str, Any]
 MOST_SCORES = 200
-"""How many texts of a decision by likelihoods are told."""
+"""The most candidates of a decision by likelihood that are shown."""
 
 
 def event_row(event: Event) -> Row:
-    """An event as a row."""
+    """Return an event as a row."""
     fields: Row = {"result": result_row(event.result)} if isinstance(event, CallResult) else asdict(event)
     return {"row": "event", "event": type(event).__name__, **fields}
 
 
 def result_row(result: ToolResult) -> Row:
-    """What became of a call."""
+    """Return the result of a call as a row."""
     return {
         "id": result.id,
         "name": result.name,
@@ -39,7 +39,7 @@ def result_row(result: ToolResult) -> Row:
 
 
 def request_row(model: Model, request: Request, told: Row) -> Row:
-    """What a model is asked: `told` are the parts of its prompt, `body` is what a server gets to the byte."""
+    """Return a model request as a row: `told` are the parts of its prompt, `body` is the exact body for a server."""
     row: Row = {"row": "ask", "model": model.name, **told}
     if remote := within(model, Remote):
         row |= {"url": remote.endpoint, "body": remote.body(request).decode("utf-8", "replace")}
@@ -53,13 +53,13 @@ def request_row(model: Model, request: Request, told: Row) -> Row:
 
 
 def score_row(prompt: str, continuations: Sequence[str], scores: Sequence[float], parts: Sequence[object]) -> Row:
-    """Likelihoods that a model told: the likeliest first."""
+    """Return log-likelihoods as a row, the most likely first."""
     rows = sorted(zip(continuations, scores, strict=True), key=lambda row: -row[1])[:MOST_SCORES]
     return {"row": "score", "prompt": list(parts), "texts": rows, "size": len(continuations)}
 
 
 def call_row(call: ToolCall, tools: Sequence[Tool[..., Any]] | None = None) -> Row:
-    """A call, checked where its tools are known."""
+    """Return a call as a row, checked if its tools are known."""
     row: Row = {
         "id": call.id,
         "name": call.name,
@@ -75,12 +75,12 @@ def call_row(call: ToolCall, tools: Sequence[Tool[..., Any]] | None = None) -> R
 
 
 def note_rows(notes: Sequence[Note]) -> list[Row]:
-    """Notes: the rule, what it met, and where."""
+    """Return notes as rows: the rule, what it applied to, and where."""
     return [asdict(note) for note in notes]
 
 
 def reply_row(reply: Reply, tools: Sequence[Tool[..., Any]] | None = None) -> Row:
-    """A whole reply."""
+    """Return a whole reply as a row."""
     return {
         "row": "reply",
         "text": reply.text,

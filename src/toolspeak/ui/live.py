@@ -1,7 +1,7 @@
-"""Keeps the last requests that passed through a gateway, in memory, to be seen as they happen.
+"""Keeps the latest requests through a gateway in memory, so that the page can show them live.
 
-Each is kept within bounds: its body, what the model was asked and wrote, and what the client got. Headers, and so keys, are
-not kept. Nothing is kept where the page is off or no requests are to be.
+Each is kept within limits: its body, the model's prompts and output, and what the client got. Headers, and so keys, are
+not kept. Nothing is kept if the page is off or `live` is 0.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .playground import written
 from .prompt_parts import Conversation
 
 LONGEST = 100_000
-"""Characters, or bytes, of each text that is kept."""
+"""The most characters, or bytes, that are kept of each text."""
 MOST_ASKS = 20
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -30,7 +30,7 @@ Send = Callable[[Message], Awaitable[None]]
 
 
 class BoundedText:
-    """A text of which the beginning is kept, and how long it is."""
+    """The beginning of a text, and its whole length."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
@@ -47,7 +47,7 @@ class BoundedText:
 
 
 class Entry:
-    """One request: a listener to its model, and to its client's line."""
+    """One request. It listens to the model, and to the client's connection."""
 
     def __init__(self, number: int, version: Callable[[], int], path: str, id_: str, owner: Callable[[], str]) -> None:
         self.number = number
@@ -63,10 +63,10 @@ class Entry:
         self._case: Form | None = None
         self._calls: list[Row] | None = None
 
-    # -------------------------------------------------------------- what happens
+    # -------------------------------------------------------------- recording
 
     def understood(self, request: Request, model: str, strategy: str, d: Dialect | None) -> None:
-        """What the client asks for, of which model, and how that is asked."""
+        """Record the client's request, its model, and how the model is prompted."""
         self._conversation = Conversation(request.messages, request.tools or (), d)
         self._case = canonical(request)
         self._facts |= {"model": model, "strategy": strategy}
@@ -90,16 +90,16 @@ class Entry:
             self._asks.append(score_row(prompt, continuations, scores, self._conversation.parts(prompt)))
 
     def passed_on(self, event: Event) -> None:
-        """An event is passed on to the client."""
+        """Record an event that the client gets."""
         if isinstance(event, Noted):
             self._notes += note_rows([event.note])
 
     def replied(self, reply: Reply) -> None:
-        """The reply is whole, with its calls as the client gets them."""
+        """Record the whole reply, with the calls that the client gets."""
         self._calls = [{"name": call.name, "arguments": call.arguments} for call in reply.calls]
 
     def receiving(self, receive: Receive) -> Receive:
-        """The same, the body of the request being kept."""
+        """Return `receive`, recording the body of the request."""
 
         async def received() -> Message:
             message = await receive()
@@ -109,7 +109,7 @@ class Entry:
         return received
 
     def sending(self, send: Send) -> Send:
-        """The same, what the client is sent being kept."""
+        """Return `send`, recording what the client gets."""
 
         async def sent(message: Message) -> None:
             self._sent.add(message.get("body", b"")[:LONGEST].decode("utf-8", "replace"))
@@ -118,22 +118,22 @@ class Entry:
         return sent
 
     def end(self, facts: Row) -> None:
-        """The request is over."""
+        """Record the end of the request."""
         self._facts |= facts | {"done": True}
         self._changed()
 
     def _changed(self) -> None:
         self.version = self._next()
 
-    # -------------------------------------------------------------- what is told
+    # -------------------------------------------------------------- reading
 
     def summary(self) -> Row:
-        """A line of it."""
+        """Return the request as a line of the list."""
         seconds = {} if self._facts["done"] else {"seconds": perf_counter() - self._began}
         return {**self._facts, **seconds, "notes": len(self._notes)}
 
     def detail(self) -> Row:
-        """All that is kept of it."""
+        """Return everything that is kept of the request."""
         return {
             **self.summary(),
             "asks": self._asks,
@@ -145,7 +145,8 @@ class Entry:
         }
 
     def case(self) -> str | None:
-        """A line of a file of cases for `toolspeak eval`: what was asked, and the calls that came; None without tools."""
+        """Return a line for a file of cases of `toolspeak eval`: the request, and the calls in its reply; None for a
+        request without tools."""
         if self._case is None or self._calls is None or "tools" not in self._case:
             return None
         row = {"id": f"live-{self.number}", "messages": self._case["messages"], "tools": self._case["tools"]}
@@ -153,7 +154,7 @@ class Entry:
 
 
 class Ring:
-    """The last requests, at most so many."""
+    """The latest requests, up to a number."""
 
     def __init__(self, size: int) -> None:
         self._entries: deque[Entry] = deque(maxlen=size)
@@ -161,7 +162,7 @@ class Ring:
         self._count = 0
 
     def begin(self, path: str, id_: str, owner: Callable[[], str]) -> Entry:
-        """A request has come; the oldest makes room for it. `owner` tells whose it is, once that is known."""
+        """Add a request, dropping the oldest. `owner` returns its owner, once that is known."""
         self._count += 1
         entry = Entry(self._count, self._next, path, id_, owner)
         self._entries.append(entry)
@@ -172,12 +173,12 @@ class Ring:
         return self._version
 
     def changes(self, after: int, owner: str | None) -> Row:
-        """Lines of the requests that changed after that version; an owner sees its own, None all."""
+        """Return the requests that changed after a version; an owner sees its own, None sees all."""
         rows = [entry.summary() for entry in self._visible(owner) if entry.version > after]
         return {"version": self._version, "requests": rows}
 
     def find(self, number: int, owner: str | None) -> Entry | None:
-        """The request of that number, if it is still here and may be seen."""
+        """Return the request with that number, if it is still kept and visible to the owner."""
         return next((entry for entry in self._visible(owner) if entry.number == number), None)
 
     def _visible(self, owner: str | None) -> Iterator[Entry]:

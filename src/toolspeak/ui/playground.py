@@ -1,8 +1,8 @@
-"""The playground: one turn of a conversation with a model, told as it happens, and the calls that it wants.
+"""The playground: one turn of a conversation with a model, shown as it happens, and the calls that the model wants.
 
-A turn is a decision as `ts.decide` makes it: nothing is run. Whoever looks at it runs the calls, or says what they gave, and
-asks for the next turn. With a policy it is a run as `ts.run` makes it, up to the calls that the policy asks about, and
-goes on with the answers as `ts.resume` does.
+A turn is a decision as in `ts.decide`: nothing is run. The user runs the calls or types their results, and then
+requests the next turn. With a policy, a turn is a run as in `ts.run`, up to the calls that need approval. It continues
+with the answers as in `ts.resume`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .tap import listening
 
 
 def strategy_of(model: Model) -> Strategy | None:
-    """How a model is asked, None where it takes tools by itself."""
+    """Return the model's strategy for calls, None if it takes tools natively."""
     inner: Any = model
     while inner is not None:
         if isinstance(found := getattr(inner, "strategy", None), Strategy):
@@ -45,7 +45,7 @@ def strategy_of(model: Model) -> Strategy | None:
 
 
 def written(event: Event) -> str:
-    """What an event of a model says that it wrote, as near as its server tells it."""
+    """Return the text that a model wrote for an event, as closely as its server reports it."""
     match event:
         case TextDelta(text) | ThoughtDelta(text):
             return text
@@ -60,7 +60,7 @@ def written(event: Event) -> str:
 
 
 class Teller:
-    """Tells what a model is asked and what it writes as rows, each with the milliseconds since it began."""
+    """Turns a model's requests and output into rows, each with the milliseconds since the start."""
 
     def __init__(self, conversation: Conversation, tell: Any) -> None:
         self._conversation = conversation
@@ -81,7 +81,7 @@ class Teller:
             self.row({"row": "raw-end", "finish": event.finish})
 
     def happened(self, event: Event) -> None:
-        """Tells an event of the run; a result of a call is read by the model from now on."""
+        """Add an event of the run. From now on a call's result is part of the conversation."""
         if isinstance(event, CallResult):
             self._conversation.result(event.result.text)
         self.row(event_row(event))
@@ -91,8 +91,8 @@ class Teller:
 
 
 async def turn(model: Model, messages: Sequence[Message], tools: Toolbox, options: Options) -> AsyncGenerator[Row]:
-    """The rows of a turn as they come, a reply or an error last. Raises UsageError before the first for what cannot be
-    asked."""
+    """Yield the rows of a turn, ending with a reply or an error. Raises UsageError before the first row for an invalid
+    request."""
     task = job(list(messages), tools, {**options, "model": model})
     task.box.check_injected()
     async with aclosing(_rows(model, task.request.messages, tools, _played(task))) as rows:
@@ -103,8 +103,8 @@ async def turn(model: Model, messages: Sequence[Message], tools: Toolbox, option
 async def resumed(
     model: Model, paused: Mapping[str, Any], answers: Answers, tools: Toolbox, options: Options
 ) -> AsyncGenerator[Row]:
-    """The rows of a run that goes on with answers to its pending calls. Raises UsageError before the first for what is
-    no such run."""
+    """Yield the rows of a run that continues with answers to its pending calls. Raises UsageError before the first row
+    for an invalid run."""
     messages, _ = read_paused(paused)
     events = play(paused, answers, tools=tools, **{**options, "model": model})
     async with aclosing(_rows(model, messages, tools, events)) as rows:
@@ -113,7 +113,7 @@ async def resumed(
 
 
 async def _played(task: Job) -> AsyncGenerator[Event | Done[Reply]]:
-    """The events of a decision, or of a run where there is a policy."""
+    """Yield the events of a decision, or of a run if there is a policy."""
     task = await task.ready()
     if task.policy is None:
         plan = decide(task.request, **task.again(None))
@@ -127,7 +127,7 @@ async def _played(task: Job) -> AsyncGenerator[Event | Done[Reply]]:
 async def _rows(
     model: Model, messages: Sequence[Message], tools: Toolbox, events: AsyncGenerator[Event | Done[Reply], None]
 ) -> AsyncGenerator[Row]:
-    """The rows of these events, and of what the model is asked meanwhile."""
+    """Yield the rows of these events, and of the model requests meanwhile."""
     strategy = strategy_of(model)
     dialect = strategy.dialect if strategy else None
     rows: asyncio.Queue[Row | None] = asyncio.Queue()
@@ -161,22 +161,22 @@ async def _work(
 
 
 def strategy_line(model: Model) -> str:
-    """How a model is asked, and why, in a line."""
+    """Return the model's strategy for calls, and the reason for it, in one line."""
     strategy = strategy_of(model)
     if strategy:
         return strategy.line
-    return "prompted" if within(model, Speaker) else "native: the model takes tools by itself"
+    return "prompted" if within(model, Speaker) else "native: the model takes tools itself"
 
 
 def error_row(error: ToolspeakError) -> Row:
-    """What went wrong, and the replies that came before."""
+    """Return an error as a row, with the replies before it."""
     attempts = error.attempts if isinstance(error, GenerationError) else ()
     tries = [{"why": one.error, "reply": reply_row(one.reply)} for one in attempts]
     return {"row": "error", "type": type(error).__name__, "message": str(error), "attempts": tries}
 
 
 async def run_call(box: Toolbox, name: str, arguments: dict[str, Any], id_: str) -> Row:
-    """What a call gave. What it raised, and what is wrong with it, is told as the model would read it."""
+    """Run a call and return its result as a row. Errors and invalid arguments are shown as the model would read them."""
     call = ToolCall(id_, name, arguments, json.dumps(arguments, ensure_ascii=False))
     (result,) = await box.arun((call,))
     return result_row(result)

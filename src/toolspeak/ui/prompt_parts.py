@@ -1,7 +1,7 @@
-"""Tells the parts of a prompt: whose text each stretch is, where the tools stand, and which tokens control the model.
+"""Splits a prompt into parts: whose text each part is, where the tools are, and which tokens are control tokens.
 
-A prompt is one text. The texts of the messages are looked for in it, in their order; what stands between them was written
-by the dialect or by the chat template.
+A prompt is one text. The texts of the messages are searched in it in order; everything between them was written by the
+dialect or the chat template.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROLES = {"developer": "system", "function": "tool"}
 
 
 class Conversation:
-    """A request as its user made it, by which the parts of what a model is asked are told."""
+    """A request as its user wrote it, with which the parts of a prompt are recognized."""
 
     def __init__(self, messages: Sequence[Message], tools: Sequence[Tool[..., Any]], d: Dialect | None) -> None:
         markers = control_markers(d)
@@ -31,12 +31,12 @@ class Conversation:
         self._names = re.compile(rf"(?<!\w)(?:{names})(?!\w)" if names else r"(?!)")
 
     def result(self, text: str) -> None:
-        """Adds a result that the model will read."""
+        """Add a result that the model will read."""
         self._texts.append(("tool", text))
 
     def parts(self, prompt: str, kind: str = "frame", calls: str = "tools") -> list[Part]:
-        """The parts of a prompt, all of it in its order. `kind` is what it is where nothing else tells, `calls` what names a
-        tool at its beginning."""
+        """Return all parts of a prompt in order. `kind` is the kind of text that is not recognized; `calls` is the kind
+        of text that starts by naming a tool."""
         found: list[Part] = []
         end = 0
         for role, text in self._texts:
@@ -50,7 +50,7 @@ class Conversation:
         return [part for part in (*found, *self._between(prompt[end:], calls, kind)) if part[1]]
 
     def question(self, request: Request) -> dict[str, Any]:
-        """What a model is asked, as JSON data: its prompt in parts, or messages whose texts are."""
+        """Return a model request as JSON data: its prompt in parts, or its messages with their texts in parts."""
         if request.prompt is not None:
             return {"prompt": self.parts(request.prompt)}
         rows: list[dict[str, Any]] = []
@@ -60,8 +60,8 @@ class Conversation:
         return {"messages": rows}
 
     def _message(self, message: Message, is_answered: bool) -> dict[str, Any]:
-        """A message in parts. `is_answered`: it stands behind the first question, so that a user's turn that names a tool
-        holds a result."""
+        """Return a message in parts. `is_answered`: it comes after the first question, so a user's turn that names a
+        tool is a result."""
         role = str(message.get("role", ""))
         text = "\n".join(text for _, text in _texts([message]))
         kind = ROLES.get(role, role)
@@ -74,14 +74,14 @@ class Conversation:
         return row
 
     def _place(self, prompt: str, text: str, begin: int) -> tuple[int, str]:
-        """Where the text of a message stands, and how it is written there: its markers broken, or trimmed."""
+        """Return the position of a message's text in the prompt, and its form there: with broken markers, or trimmed."""
         for written in dict.fromkeys((text, self._clean(text), text.strip(), self._clean(text.strip()))):
             if written and (start := prompt.find(written, begin)) >= 0:
                 return start, written
         return -1, ""
 
     def _between(self, text: str, calls: str, kind: str) -> Iterator[Part]:
-        """What the dialect wrote: control tokens, and what stands between them."""
+        """Yield what the dialect wrote: control tokens, and the texts between them."""
         end = 0
         for marker in self._markers.finditer(text):
             yield self._plain(text[end : marker.start()], calls, kind)
@@ -90,12 +90,12 @@ class Conversation:
         yield self._plain(text[end:], calls, kind)
 
     def _plain(self, text: str, calls: str, kind: str) -> Part:
-        """A stretch that names a tool tells of the tools, or behind the first question is a call."""
+        """Return a part whose text names a tool: a definition, or a call after the first question."""
         return (calls if self._names.search(text) else kind), text
 
 
 def _texts(messages: Sequence[Message]) -> Iterator[Part]:
-    """The texts of messages, each with its kind."""
+    """Yield the texts of messages, each with its kind."""
     for message in messages:
         role = str(message.get("role", ""))
         content = message.get("content")

@@ -1,7 +1,7 @@
-"""Lists the pages that evaluations, routing and tuning have written in a folder, and hands out one at a time.
+"""Lists the reports of evaluations, routing and tuning in a folder, and serves one at a time.
 
-A page is opened by a ticket: an address that nobody guesses, good for one look within a minute. The browser shows it in a
-frame of its own, where it may run nothing; a frame can send no key.
+A report is opened with a ticket: an address that cannot be guessed, valid once and for a minute. The browser shows it
+in a sandboxed frame without scripts. A frame cannot send the key, so it needs a ticket.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from time import monotonic
 from typing import Any
 
 OURS = b"""<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">"""
-"""What each page of ours has in its head."""
+"""The marker in the head of each of our reports."""
 TITLE = re.compile(rb"<title>(.*?)</title>")
 HEAD, LARGEST = 2_000, 50_000_000
 DEPTH, MOST = 3, 2_000
-"""How deep folders are looked through, and how many files are looked at."""
+"""The depth of folders, and the number of files, that are searched."""
 SECONDS = 60.0
 
 
 class Reports:
-    """The pages in a folder."""
+    """The reports in a folder."""
 
     def __init__(self, folder: str) -> None:
         self.folder = Path(folder)
         self._tickets: dict[str, tuple[Path, float]] = {}
 
     def rows(self) -> list[dict[str, Any]]:
-        """The pages, the newest first."""
+        """Return the reports, newest first."""
         found = [row for path in _candidates(self.folder) if (row := self._row(path))]
         return sorted(found, key=lambda row: row["time"], reverse=True)
 
     def ticket(self, name: str) -> str | None:
-        """A ticket for a page that is listed, None for any other name."""
+        """Return a ticket for a listed report, None for any other name."""
         if all(row["name"] != name for row in self.rows()):
             return None
         now = monotonic()
@@ -48,7 +48,7 @@ class Reports:
         return made
 
     def take(self, ticket: str) -> bytes | None:
-        """The page of a ticket, which is used up by it; None for one that is none, or too old."""
+        """Return the report for a ticket and invalidate the ticket; None for an invalid or expired one."""
         path, due = self._tickets.pop(ticket, (self.folder, 0.0))
         try:
             return path.read_bytes() if monotonic() < due else None
@@ -77,7 +77,7 @@ class Reports:
 
 
 def _candidates(folder: Path) -> Iterator[Path]:
-    """HTML files in a folder and the folders in it, none of them hidden or a link."""
+    """Yield HTML files in a folder and its subfolders, without hidden ones and links."""
     left = MOST
     for home, folders, files in os.walk(folder):
         depth = len(Path(home).relative_to(folder).parts)

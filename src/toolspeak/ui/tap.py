@@ -1,7 +1,7 @@
-"""Lets somebody hear what the model below a tool-calling model is asked and what it writes, as it happens.
+"""Reports the requests and output of the text model below a tool-calling model, as they happen.
 
-A model that writes calls in a dialect, or decides by likelihoods, asks a text model under it. The tap stands between the
-two, as the recorder of an evaluation does; it passes on what it hears to the listener of its context, if there is one.
+A model that writes calls in a dialect, or decides by likelihood, uses a text model. The tap sits between the two, like
+the recorder of an evaluation, and reports to the listener of the current context, if there is one.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from ..types import Request
 
 
 class Listener(Protocol):
-    """Who hears what a model is asked and what it writes."""
+    """Gets a model's requests and output."""
 
     def request(self, model: Model, request: Request) -> None:
-        """A request goes to the model."""
+        """A request is sent to the model."""
         ...
 
     def event(self, event: Event) -> None:
-        """More of its reply."""
+        """An event of the model's reply."""
         ...
 
     def scored(self, prompt: str, continuations: Sequence[str], scores: Sequence[float]) -> None:
-        """It told how likely texts are."""
+        """The model returned log-likelihoods of texts."""
         ...
 
 
@@ -41,7 +41,7 @@ _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 @contextmanager
 def listening(listener: Listener) -> Generator[None]:
-    """What tapped models are asked in this context goes to the listener."""
+    """Report requests of tapped models in this context to the listener."""
     token = _listener.set(listener)
     try:
         yield
@@ -50,12 +50,12 @@ def listening(listener: Listener) -> Generator[None]:
 
 
 def listener() -> Listener | None:
-    """Who listens in this context."""
+    """Return the listener of this context."""
     return _listener.get()
 
 
 def tap(model: Model) -> Model:
-    """The model with a tap before whatever is asked in the end; a pool gets one for each of its upstreams."""
+    """Return the model with a tap in front of its innermost model; a pool gets one per upstream."""
     if isinstance(model, Pool):
         for upstream in model.upstreams:
             upstream.model = tap(upstream.model)
@@ -66,7 +66,7 @@ def tap(model: Model) -> Model:
 
 
 class Tap(Wrapper[Model]):
-    """A model whose requests and replies can be heard."""
+    """A model whose requests and replies are reported to the listener."""
 
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
         listener = _listener.get()

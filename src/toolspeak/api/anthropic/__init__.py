@@ -1,4 +1,4 @@
-"""Anthropic's Messages API (`POST /v1/messages`), as Anthropic and the servers like it speak it."""
+"""Anthropic's Messages API (`POST /v1/messages`), which other servers implement too."""
 
 from .reader import ReplyReader, read_count, read_usage
 from .request import BODY, COUNT_BODY, read_request, write_count, write_request

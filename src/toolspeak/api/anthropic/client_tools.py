@@ -1,7 +1,7 @@
-"""Tools of the Messages API that the client itself runs, and whose arguments are known from their type.
+"""Tools of the Messages API that the client runs, and whose parameters are defined by their type.
 
-A client offers such a tool by its type and name alone. A model is offered a function with these arguments, and its call
-goes to the client as that of any other tool.
+A client offers such a tool by its type and name only. The model gets a function with these parameters, and its call
+goes to the client like that of any other tool.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ EDITED: Mapping[str, Schema] = {
     "insert_text": {**TEXT, "description": "insert: the text."},
     "view_range": {**LINES, "description": "view: the first and the last line to show; -1 is the end."},
 }
-"""What files are edited with."""
+"""The commands of the file editor."""
 
 FIRST_ACTIONS = (
     "screenshot", "left_click", "right_click", "middle_click", "double_click", "left_click_drag", "mouse_move", "type",
     "key", "cursor_position",
 )  # fmt: skip
 LATER_ACTIONS = ("left_mouse_down", "left_mouse_up", "triple_click", "scroll", "hold_key", "wait")
-"""What a computer can do since 2025."""
+"""The actions of the computer tool since 2025."""
 
 
 def _commands(commands: tuple[str, ...], required: tuple[str, ...], properties: Mapping[str, Schema]) -> dict[str, Any]:
-    """The arguments of a tool that does one of several things, by the word that says which."""
+    """Return the parameters of a tool with several commands, where one parameter names the command."""
     word = {"type": "string", "enum": list(commands)}
     return {
         "type": "object",
@@ -105,11 +105,11 @@ CLIENT_TOOLS: Mapping[str, Callable[[Payload], Payload]] = {
     "memory_": _memory,
     "computer_": _computer,
 }
-"""By how the type begins, behind which a date stands: what a model is offered for such a tool."""
+"""The function for each tool, by the type without its date."""
 
 
 def client_tool(tool: Payload) -> Payload | None:
-    """The description and the parameters of a tool that the client runs; None where this is another."""
+    """Return the description and parameters of a tool that the client runs; None for any other tool."""
     head, _, date = str(tool.get("type")).rpartition("_")
     made = CLIENT_TOOLS.get(f"{head}_") if date.isdigit() else None
     return made(tool) if made else None

@@ -1,8 +1,8 @@
-"""Conversations, both directions: our messages into turns made of blocks, and such turns into our messages.
+"""Converts conversations in both directions: our messages into turns of content blocks, and turns into our messages.
 
-What the two forms cannot both say: several texts side by side become one (a blank line between them, none in
-what the assistant said), the name in a tool's answer is left out (its call's id tells it), an empty text beside
-other blocks is none. A tool's answer that is an error is `is_error` there, and `{"error": …}` here, as `tool_errors` has it.
+What one form cannot express: several adjacent texts become one (with a blank line between them, without one in an
+assistant's turn); the tool's name in a result is dropped, because the id of the call implies it; an empty text beside
+other blocks is dropped. The result of a failed tool has `is_error` there, and is `{"error": …}` here (`tool_errors`).
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from .toolsets import full_name, state_text
 
 DATA_URL = re.compile(r"data:([a-z]+/[a-z0-9.+-]+);base64,", re.IGNORECASE)
 NO_ID = re.compile(r"[^a-zA-Z0-9_-]")
-"""What the id of a call may not hold there."""
+"""Characters that Anthropic does not allow in the id of a call."""
 SAYS_NOTHING = ("cache_control", "citations", "context", "caller", "transformations", "signature")
-"""Fields of a block that are left out and named."""
+"""Fields of a block that are dropped and reported as ignored."""
 
 # ------------------------------------------------------------------ written: what a server is sent
 
 
 def write_system(messages: Sequence[Message]) -> tuple[Any, Sequence[Message]]:
-    """The instructions that a conversation begins with (None for none), and the rest of it."""
+    """Return the system prompt at the start of a conversation (None if there is none), and the other messages."""
     count = next((i for i, m in enumerate(messages) if m.get("role") not in ("system", "developer")), len(messages))
     contents = [message.get("content") for message in messages[:count]]
     if not contents:
@@ -47,7 +47,7 @@ def write_system(messages: Sequence[Message]) -> tuple[Any, Sequence[Message]]:
 
 
 def write_messages(messages: Sequence[Message], *, thoughts: bool = False) -> list[Payload]:
-    """The turns: the answers of tools go into the user's turn that follows them."""
+    """Return the turns. The results of tools go into the user's turn that follows them."""
     out: list[Payload] = []
     results: list[Payload] = []
     for i, message in enumerate(messages):
@@ -107,7 +107,7 @@ def _call(call: Payload) -> Payload:
     function = record(call.get("function"))
     arguments: Any = function.get("arguments") or "{}"
     if isinstance(arguments, str):
-        # An earlier call that was no JSON is still part of what was said.
+        # An earlier call with invalid JSON is still part of the conversation.
         with suppress(ValueError, RecursionError):
             arguments = json_pieces.loads(arguments)
     taken = cast("Payload", arguments) if isinstance(arguments, dict) else {"arguments": arguments}
@@ -130,9 +130,12 @@ def _id(value: Any) -> str:
 
 
 class Reading:
-    """Messages from turns. `ignored` gathers the names of what says nothing here, `hosted` the types of tools that a
-    provider runs; `changes` are those of the tools, `effort` is what a turn has set last, `servers` are the MCP servers that
-    the client names, and `knows_servers` is whether it or a turn names one."""
+    """Reads messages from turns.
+
+    `ignored` collects the names of fields without effect; `hosted` the types of tools that a provider runs; `changes`
+    the changes of the tools; `servers` the MCP servers that the client names. `effort` is the last one that a turn set.
+    `knows_servers`: the request or a turn names an MCP server.
+    """
 
     def __init__(self) -> None:
         self.ignored: set[str] = set()
@@ -146,21 +149,21 @@ class Reading:
         self._new = True
 
     def system(self, system: Any) -> list[Message]:
-        """The message that the field `system` is."""
+        """Return the message for the field `system`."""
         if not system:
             return []
         content = system if isinstance(system, str) else self._content(records(system), "system")
         return [{"role": "system", "content": content}]
 
     def name_servers(self, servers: Any, tools: list[Payload]) -> None:
-        """Notes the MCP servers that a request names, and its toolsets of them."""
+        """Note the MCP servers that a request names, and its toolsets of them."""
         self.servers = in_messages(servers, tools)
         for one in self.servers:
             self.knows_servers = True
             self.ignored.update(one.where)
 
     def turns(self, turns: list[Payload], first: Sequence[Message]) -> list[Message]:
-        """The messages that the turns are, behind the `first` ones."""
+        """Return the messages of the turns, after the `first` ones."""
         messages = [*first]
         last = {role: i for i, turn in enumerate(turns) if (role := turn["role"])}
         for i, turn in enumerate(turns):
@@ -172,7 +175,7 @@ class Reading:
         return messages
 
     def turn(self, turn: Payload, path: str, at: int = 0) -> list[Message]:
-        """The messages that one turn is, the first at the place `at`: an answer of a tool is one of its own."""
+        """Return the messages of one turn, the first at index `at`. Each tool result is a message of its own."""
         role, content = turn["role"], turn.get("content")
         self._at = at
         if isinstance(content, str):
@@ -223,7 +226,7 @@ class Reading:
         return _assistant_message("".join(texts), "".join(thoughts), calls)
 
     def _hosted(self, block: Payload) -> None:
-        """What a tool of the provider's gave without its call: nothing here, but for the tools that it found."""
+        """Ignore a provider's tool result without its call, but note the tools that it found."""
         if block["type"] != "tool_search_tool_result":
             self.ignored.add(block["type"])
         for found in records(record(block.get("content")).get("tool_references")):
@@ -250,8 +253,9 @@ class Reading:
         return [part for i, block in enumerate(blocks) for part in self._parts(block, f"{path}.{i}")]
 
     def _parts(self, block: Payload, path: str) -> list[Payload]:
-        """The content parts that a block is. One of an unknown type is left out and named, but for new turns, where it is
-        refused: clients know the words "Input tag", and send such a block no more. Raises Refused."""
+        """Return the content parts of a block. A block of an unknown type is dropped and reported as ignored, except in
+        new turns, where it raises Refused: clients recognize "Input tag" in the message, and stop sending such blocks.
+        """
         self._note(block)
         match block["type"]:
             case "text":
@@ -310,7 +314,7 @@ class Reading:
         if isinstance(content, str):
             return [_text(content)]
         blocks = _blocks_in(content, path)
-        for i, block in enumerate(blocks):  # one level: what nests further is none of the API's
+        for i, block in enumerate(blocks):  # one level: the API has no deeper nesting
             if block.get("type") not in ("text", "image"):
                 raise cannot(f"{path}.{i}", "expected a text or an image")
         return [part for i, block in enumerate(blocks) for part in self._parts(block, f"{path}.{i}")]
@@ -320,7 +324,7 @@ class Reading:
 
 
 def need(block: Payload, name: str, path: str) -> str:
-    """A text that a block must have."""
+    """Return a string that a block must have. Raises Refused."""
     value = block.get(name)
     if not isinstance(value, str):
         said = "nothing" if value is None else type(value).__name__
@@ -329,8 +333,8 @@ def need(block: Payload, name: str, path: str) -> str:
 
 
 def _blocks_in(content: Any, path: str) -> list[Payload]:
-    """The blocks of a content that is no text. Raises Refused for an object, which only a provider's tool gives, and for
-    nothing."""
+    """Return the blocks of a content that is not a string. Raises Refused for an object, which only a provider's tool
+    has, and if it is missing."""
     if not isinstance(content, list):
         came = "nothing" if content is None else "an object"
         raise Refused(f"{path}: expected a text or a list of blocks, got {came}", code="invalid_value", param=path)
@@ -367,7 +371,7 @@ def _only_text(part: Payload, path: str) -> str:
 
 
 def _flat(parts: list[Payload]) -> Any:
-    """Texts as one text: what many servers and every chat template take. Parts where there is an image."""
+    """Join texts into one, which many servers and all chat templates need. With an image, return the parts."""
     if all(part["type"] == "text" for part in parts):
         return "\n\n".join(part["text"] for part in parts)
     return parts

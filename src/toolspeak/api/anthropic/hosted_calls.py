@@ -1,10 +1,11 @@
-"""Calls that were run here as blocks of an assistant's turn, and such blocks as messages again.
+"""Writes calls that were run here as blocks of an assistant's turn, and reads such blocks as messages.
 
-A tool of the operator that stands for one of Anthropic's is told as that: `server_tool_use` and the result of its type. Any
-other is told as a tool of an MCP server: `mcp_tool_use` and `mcp_tool_result`. A client keeps these blocks and sends them
-back as they are, so that the model reads in later turns what it has read already. The rows of a search in the web have a
-field for the server alone, `encrypted_content`: what was found stands there. Of results that come from elsewhere the
-readable fields are shown.
+A tool of the operator in place of one of Anthropic's is written like that one: `server_tool_use` and the result block
+of its type. Any other is written like a tool of an MCP server: `mcp_tool_use` and `mcp_tool_result`. A client stores
+these blocks and sends them back unchanged, so the model sees the results again in later turns.
+
+The rows of a web search have a field that only the server reads, `encrypted_content`; our results are stored there. Of
+results from other providers, the readable fields are used.
 """
 
 from __future__ import annotations
@@ -20,23 +21,23 @@ from ..json_stream import Payload, record, records
 from ..tool_errors import error_text
 
 TITLE = 80
-"""Characters of a result that a client is shown as its title."""
+"""The most characters of a result that are used as its title."""
 CALLS = ("server_tool_use", "mcp_tool_use")
 RAN = {"server_tool_use": "srvtoolu_", "mcp_tool_use": "mcptoolu_"}
-"""How the ids of calls begin that no client runs."""
+"""The prefixes of ids of calls that no client runs."""
 UNREADABLE = ("encrypted_content", "encrypted_stdout", "type", "page_age")
 
 
 def call_block(name: str, key: str, server: str) -> Payload:
-    """The block of a call without its input. `server` is the name of the MCP server; "" for a tool that stands for one of
-    Anthropic's."""
+    """Return the block of a call without its input. `server` is the name of the MCP server, "" for a tool in place of
+    one of Anthropic's."""
     if server == "" and name in CONTENTS:
         return {"type": "server_tool_use", "id": RAN["server_tool_use"] + key, "name": name}
     return {"type": "mcp_tool_use", "id": RAN["mcp_tool_use"] + key, "name": name, "server_name": server or name}
 
 
 def result_block(result: ToolResult, server: str) -> Payload:
-    """The block of what a call gave."""
+    """Return the block with a call's result."""
     call = call_block(result.name, result.id, server)
     if call["type"] == "mcp_tool_use":
         content = [{"type": "text", "text": result.text}]
@@ -70,15 +71,15 @@ CONTENTS: Mapping[str, Callable[[ToolResult], Any]] = {
     "web_fetch": _fetched,
     "code_execution": _executed,
 }
-"""By the names of Anthropic's tools: what a result holds."""
+"""The writer of a result's content, by the names of Anthropic's tools."""
 
 
 # ------------------------------------------------------------------ read
 
 
 def split_at_results(blocks: list[Payload]) -> list[tuple[list[Payload], list[Message]]]:
-    """The parts of an assistant's turn: each the blocks of one message, and the messages with the results of its calls. A
-    call of a provider's tool becomes one of a function where its result follows."""
+    """Split an assistant's turn at results. Returns for each part the blocks of one message, and the messages with the
+    results of its calls. A call of a provider's tool becomes a function call if its result follows."""
     results = {str(block.get("tool_use_id")): block for block in blocks if _is_result(block)}
     called = {str(block.get("id")) for block in blocks if block["type"] in CALLS}
     parts: list[tuple[list[Payload], list[Message]]] = [([], [])]
@@ -103,7 +104,7 @@ def _is_result(block: Payload) -> bool:
 
 
 def _text(block: Payload) -> str:
-    """What a result says to a model."""
+    """Return a result as text for a model."""
     text = _content(block.get("content"))
     return error_text(text) if block.get("is_error") is True else text
 

@@ -1,4 +1,4 @@
-"""A message's bytes as a server sends them, into events: a stream of events, or one whole body."""
+"""Reads a server's reply into events: a stream of server-sent events, or one whole body."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ FINISH: dict[str, Finish] = {
     "refusal": "content_filter",
 }
 STOPPED = "stop-sequence"
-"""The rule of the note that tells at which stop string a reply ended."""
+"""The rule of the note that names the stop string at which a reply ended."""
 
 
 class ReplyReader(Reading):
-    """Events from the bytes of a reply. It is over with `message_stop`, or where the stream ends after a `stop_reason`.
-    A `ping` is not counted as received."""
+    """Reads events from the bytes of a reply. It ends with `message_stop`, or with the stream's end after a
+    `stop_reason`. A `ping` does not count as progress."""
 
     missing = "no stop_reason"
 
@@ -75,7 +75,7 @@ class ReplyReader(Reading):
         return events + self._end()
 
     def _begin(self, index: int, block: Payload) -> list[Event]:
-        """A block begins; it may hold all that it will, or nothing yet."""
+        """Start a block, which may be complete, partial or empty."""
         if block.get("type") == "tool_use":
             taken = record(block.get("input"))
             self._open[index] = bool(taken)
@@ -93,7 +93,7 @@ class ReplyReader(Reading):
         return self._calls.add(index=index, arguments=piece)
 
     def _stopped(self, index: int) -> list[Event]:
-        """A block ends: one of a call that was given nothing is a call without arguments."""
+        """End a block. A call without any input is a call without arguments."""
         if self._open.pop(index, True):
             return self._calls.settle()
         return [*self._calls.add(index=index, arguments="{}"), *self._calls.settle()]
@@ -106,7 +106,7 @@ class ReplyReader(Reading):
         self._spend(usage)
 
     def _spend(self, usage: Any) -> None:
-        """Counts are totals: the last one told holds."""
+        """Update the token counts. They are totals, so the last ones count."""
         self._spent |= {name: value for name, value in record(usage).items() if value is not None}
 
     def _unended(self) -> list[Event]:
@@ -128,7 +128,7 @@ def _index(payload: Payload) -> int:
 
 
 def read_usage(usage: Payload) -> Usage:
-    """The tokens spent, from a `usage`, whose input does not count what a cache held; 0 for what it does not tell."""
+    """Return the tokens from a `usage`, whose input does not include cached tokens; 0 for missing fields."""
     cached = count(usage.get("cache_read_input_tokens"))
     fresh = count(usage.get("input_tokens")) + count(usage.get("cache_creation_input_tokens"))
     thought = count(record(usage.get("output_tokens_details")).get("thinking_tokens"))
@@ -136,6 +136,6 @@ def read_usage(usage: Payload) -> Usage:
 
 
 def read_count(payload: Payload) -> int | None:
-    """The tokens that a request has, from the answer of `count_tokens`; None where it tells none."""
+    """Return the token count in the response of `count_tokens`; None if it has none."""
     told = payload.get("input_tokens")
     return told if isinstance(told, int) and not isinstance(told, bool) and told >= 0 else None

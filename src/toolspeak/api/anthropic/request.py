@@ -1,4 +1,5 @@
-"""A request for a message, both directions: a `Request` into the JSON to send, and such JSON into a `Request`."""
+"""Converts requests for a message in both directions: a `Request` into JSON for a server, and a client's JSON into a
+`Request`."""
 
 from __future__ import annotations
 
@@ -24,19 +25,19 @@ NEUTRAL: Mapping[str, Any] = {
     "min_p": 0,
     "logit_bias": {},
 }
-"""Settings that the API has no word for, by the value that changes nothing."""
+"""Settings that the API does not have, with the value at which they have no effect."""
 REST = ("top_p", "top_k")
 MAX = 8192
-"""Tokens of a reply where the request gives no `max_tokens`, which the API must be told."""
+"""The default of `max_tokens`, which the API requires."""
 
 # ------------------------------------------------------------------ written: what a server is sent
 
 
 def write_request(request: Request, model: str, *, max_tokens: int = MAX, thoughts: bool = False) -> Payload:
-    """The JSON body of a streamed request.
+    """Return the JSON body of a streamed request.
 
-    `thoughts`: send back the reasoning of earlier turns. Anthropic takes only what it signed itself, servers of
-    one's own take any. Raises Refused for what the API cannot be asked.
+    `thoughts`: send the reasoning of earlier turns. Anthropic accepts only reasoning that it signed, other servers
+    accept any. Raises Refused for settings that the API does not have.
     """
     body = _body(request, model, thoughts=thoughts)
     body |= {"max_tokens": request.max_tokens or max_tokens, "stream": True}
@@ -51,7 +52,7 @@ def write_request(request: Request, model: str, *, max_tokens: int = MAX, though
 
 
 def write_count(request: Request, model: str) -> Payload:
-    """The JSON body of a question how many tokens a request has (`POST /v1/messages/count_tokens`)."""
+    """Return the JSON body for `POST /v1/messages/count_tokens`."""
     return _body(request, model, thoughts=False)
 
 
@@ -78,19 +79,19 @@ def _tools(request: Request, turns: list[Payload]) -> Payload:
         if request.choice != "auto" or not request.parallel:
             body["tool_choice"] = write_choice(request.choice, parallel=request.parallel)
         return body
-    # Calls in a conversation must be of tools that are told, even where none may be called now.
+    # Every tool that the conversation calls must be declared, even if none may be called now.
     told = [{"name": name, "input_schema": {"type": "object"}} for name in _called(turns)]
     return {"tools": told, "tool_choice": {"type": "none"}} if told else {}
 
 
 def _called(turns: list[Payload]) -> Iterable[str]:
-    """The names of the tools that the turns call, each once."""
+    """Yield the names of the tools that the turns call, each once."""
     blocks = [block for turn in turns for block in records(turn["content"]) if block["type"] == "tool_use"]
     return dict.fromkeys(str(block["name"]) for block in blocks)
 
 
 def write_tool(tool: Tool[..., Any]) -> Payload:
-    """A tool as `tools` takes it."""
+    """Return a tool in the format of `tools`."""
     body: Payload = {"name": tool.name, "input_schema": {"type": "object", **tool.parameters}}
     if tool.description:
         body["description"] = tool.description
@@ -100,7 +101,7 @@ def write_tool(tool: Tool[..., Any]) -> Payload:
 
 
 def write_choice(choice: str, *, parallel: bool = True) -> Payload:
-    """`tool_choice`: `any` where a call is required; a name is that of a tool."""
+    """Return `tool_choice`: `any` if a call is required; any other name is a tool's."""
     body: Payload = {"type": {"auto": "auto", "none": "none", "required": "any"}.get(choice, "tool")}
     if body["type"] == "tool":
         body["name"] = choice
@@ -134,7 +135,7 @@ BLOCK: Schema = {
         ]},
     },
 }  # fmt: skip
-"""A block; the `content` of what a provider's tool gave may be an object."""
+"""A block. The `content` of a provider's tool result may be an object."""
 CONTENT: Schema = {"anyOf": [TEXT, {"type": "array", "items": BLOCK}]}
 TURN_OUTPUT: Schema = {"type": ["object", "null"], "properties": {"effort": {"enum": [*EFFORTS, None]}}}
 FORMAT: Schema = {
@@ -177,14 +178,14 @@ BODY: Schema = {
         "top_k": {"type": ["integer", "null"], "minimum": 0, "maximum": 100_000},
     },
 }
-"""The body of a request, as far as it is read here; what else it holds is told to have been ignored."""
+"""The schema of a request body. It has the fields that are read; any others are reported as ignored."""
 COUNT_BODY: Schema = {**BODY, "required": ["model", "messages"]}
-"""The body of a question how many tokens a request has."""
+"""The schema of a body for `count_tokens`."""
 
 
 def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> IncomingRequest:
-    """What a body that fits BODY asks for. `tools` makes Tools of dicts. Raises UsageError or Refused for what
-    cannot be done."""
+    """Parse a body that matches BODY. `tools` makes Tools from dicts. Raises UsageError or Refused for a request that
+    cannot be served."""
     fields = dict(body)
     _check(fields)
     reading = Reading()
@@ -231,8 +232,8 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> IncomingRe
 
 
 def _check(fields: Payload) -> None:
-    """Refuses what is kept or made at the provider alone. On the refusal of `thread`, which would hold only its end, clients
-    send the whole conversation again."""
+    """Raises Refused for features that need data at the provider. After the refusal of `thread`, which would contain
+    only the end of a conversation, clients send the whole conversation again."""
     if fields.get("compaction"):
         raise cannot("compaction", "conversations are not compacted here; ask for a summary of it in a message")
     if not fields.get("thread"):
@@ -250,7 +251,7 @@ THINKING = {"enabled": True, "adaptive": True, "disabled": False}
 
 
 def _demanded(choice: Payload, offered: tuple[Tool[..., Any], ...], reading: Reading) -> str:
-    """The type of the provider's tool that a choice demands, "required" where it can be any of them; "" for none."""
+    """Return the type of the provider's tool that a choice demands: "required" for any of them, "" for none."""
     kinds = [kind for kind, _ in reading.hosted]
     if choice.get("type") == "any":
         return "" if offered else "required" * bool(kinds)
@@ -260,7 +261,7 @@ def _demanded(choice: Payload, offered: tuple[Tool[..., Any], ...], reading: Rea
 
 
 def _chosen(choice: Payload, offered: tuple[Tool[..., Any], ...]) -> tuple[str, tuple[Tool[..., Any], ...]]:
-    """The choice, and the tools that it leaves. Raises Refused for what was not offered."""
+    """Return the choice, and the tools that it leaves. Raises Refused for a tool that is not offered."""
     kind = choice.get("type") or "auto"
     if kind == "tool":
         return of_name(need(choice, "name", "tool_choice"), offered, "tool_choice.name")
@@ -268,7 +269,7 @@ def _chosen(choice: Payload, offered: tuple[Tool[..., Any], ...]) -> tuple[str, 
 
 
 def _schema_field(output: Mapping[str, Any]) -> str:
-    """The field that holds the schema of the reply: the newer one, or that of the beta."""
+    """Return the field with the schema of the reply: the current one, or the one of the beta."""
     return "output_config.format" if output.get("format") else "output_format"
 
 

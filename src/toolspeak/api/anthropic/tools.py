@@ -1,4 +1,4 @@
-"""Reads the tools that a client of the Messages API offers: its own, those that it runs by their type, and Anthropic's."""
+"""Reads the tools in a client's request: its own, those that it runs by their type, and Anthropic's."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ FIELDS = (
     "name", "type", "description", "input_schema", "strict", "defer_loading", "input_examples", "eager_input_streaming",
     "display_width_px", "display_height_px", "enable_zoom", "configs",
 )  # fmt: skip
-"""The fields of a tool that are read; the others are named as ignored."""
+"""The fields of a tool that are read; any others are reported as ignored."""
 SEARCH = "tool_search_tool_"
-"""How the types of tools begin that search among those that are deferred: a search of ours does that instead."""
+"""The prefixes of the types of Anthropic's tool search. Our own search replaces it."""
 
 
 def read_tools(tools: Iterable[tuple[str, Payload]], reading: Reading) -> list[Payload]:
-    """The tools, each with where it stands, as dicts of functions; a toolset is several. One of an unknown type runs at its
-    provider, like those that are known. Raises Refused for one of an unknown type that has a schema: it was meant for the
-    client."""
+    """Return the tools, given with their places, as dicts of functions; a toolset becomes several. A tool of an unknown
+    type counts as run by its provider. Raises Refused for one of an unknown type with a schema, because the client
+    should run it."""
     out: list[Payload] = []
     for where, tool in tools:
         kind = tool.get("type", "custom")
@@ -36,7 +36,7 @@ def read_tools(tools: Iterable[tuple[str, Payload]], reading: Reading) -> list[P
             if kind.startswith(SEARCH):
                 continue
             if tool.get("input_schema") is not None:
-                raise cannot(f"{where}.type", f"a tool of the type {kind[:50]!r} is not known here; leave the type out")
+                raise cannot(f"{where}.type", f"tools of the type {kind[:50]!r} are not supported; leave the type out")
             reading.hosted.append((kind, f"{where}.{kind[:50]}"))
             continue
         reading.ignored.update(f"tools.{name}" for name in tool if name not in FIELDS)
@@ -46,24 +46,24 @@ def read_tools(tools: Iterable[tuple[str, Payload]], reading: Reading) -> list[P
 
 
 def searched_here(tools: list[Payload]) -> bool:
-    """Whether tools that are not shown are searched for here: a client that defers tools and does not offer Anthropic's
-    search has one of its own."""
+    """Whether the gateway searches deferred tools. A client that defers tools without offering Anthropic's search has
+    its own search."""
     if not any(tool.get("defer_loading") is True for tool in tools):
         return True
     return any(str(tool.get("type")).startswith(SEARCH) for tool in tools)
 
 
 def deferred(rows: list[Payload], places: Mapping[str, int]) -> dict[str, int | None]:
-    """The names of the tools that are not shown before a message refers to them, each with the place of that
-    message."""
+    """Return the names of the tools that are hidden until a message refers to them, each with the index of that message
+    (None: no message does)."""
     return {row["name"]: places.get(row["name"]) for row in rows if row.get("defer_loading") is True}
 
 
 def member_names(rows: list[Payload]) -> dict[str, tuple[str, Payload]]:
-    """By the names of members of toolsets how their calls are told."""
+    """Return how the calls of toolset members are reported, by the members' names."""
     return {row["name"]: (MEMBER, row["member"]) for row in rows if "member" in row}
 
 
 def eager(tools: Iterable[Payload]) -> frozenset[str]:
-    """The names of the tools whose calls are to be told while they are written."""
+    """Return the names of the tools whose calls are to be streamed while they are written."""
     return frozenset(str(tool.get("name")) for tool in tools if tool.get("eager_input_streaming") is True)

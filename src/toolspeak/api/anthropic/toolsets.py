@@ -1,7 +1,7 @@
-"""Toolsets of the Messages API (computer, browser): one entry of `tools` for many tools, all run by the client.
+"""Toolsets of the Messages API (computer, browser): one entry of `tools` stands for many tools that the client runs.
 
-A model is offered a function for each member, named after the set and the member (`browser_navigate`). A call goes to
-the client in the API's form, by the member's name with `toolset_name` beside it, and comes back so in a conversation.
+The model gets a function for each member, with the names of set and member (`browser_navigate`). A call goes to the
+client in the API's format, with the member's name and `toolset_name`, and comes back like that in a conversation.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..json_stream import Payload, record
 
 Fields = Mapping[str, Schema]
 Member = tuple[str, Fields, tuple[str, ...]]
-"""What a member does, its arguments, and which of them must be given."""
+"""The description of a member, its parameters, and the required ones."""
 
 TEXT: Schema = {"type": "string"}
 COUNT: Schema = {"type": "integer", "minimum": 1}
@@ -126,22 +126,24 @@ TOOLSETS: Mapping[str, tuple[str, Mapping[str, Member]]] = {
     "computer_toolset_20260801": ("computer", COMPUTER),
     "browser_toolset_20260801": ("browser", BROWSER),
 }
-"""By the type: the name of the set, and its members."""
+"""The name and members of a set, by its type."""
 MEMBER = "member"
-"""The type of a member, in the names by which calls are told."""
+"""The type of a member in `IncomingRequest.names`."""
 BY_WISH = ("file_upload", "javascript_exec")
-"""Members that reach beyond the page: offered where the client enables them by name."""
+"""Members with effects outside the page: offered only if the client enables them by name."""
 
 
 def members(tool: Payload, where: str) -> list[Payload] | None:
-    """The functions that a toolset stands for, each with its `member` and whether it is deferred; None where this is no
-    toolset. Raises Refused for a member that is none."""
+    """Return the functions of a toolset, each with its `member` and whether it is deferred; None if this is not a
+    toolset. Raises Refused for an unknown member."""
     if (found := TOOLSETS.get(str(tool.get("type")))) is None:
         return None
     toolset, known = found
     configs = record(tool.get("configs"))
     if unknown := next((name for name in configs if name not in known), None):
-        raise cannot(f"{where}.configs", f"{unknown[:100]!r} is no member of this toolset; it has {', '.join(known)}")
+        raise cannot(
+            f"{where}.configs", f"{unknown[:100]!r} is not a member of this toolset; it has {', '.join(known)}"
+        )
     rows: list[Payload] = []
     for name, (said, properties, required) in known.items():
         config = record(configs.get(name))
@@ -161,12 +163,12 @@ def members(tool: Payload, where: str) -> list[Payload] | None:
 
 
 def full_name(toolset: Any, name: str) -> str:
-    """The one name of a member for a model; a tool of no set has its own."""
+    """Return the model's name for a member; a tool outside of a set keeps its name."""
     return f"{toolset}_{name}" if isinstance(toolset, str) and toolset else name
 
 
 def state_text(block: Payload) -> str:
-    """What a block with the state of a browser says to a model."""
+    """Return a block with the state of a browser as text for a model."""
     lines = [f"Open tabs: {len(tabs)}" if (tabs := block.get("tabs")) else "No tab is open."]
     for tab in map(record, tabs or ()):
         active = " (active)" if tab.get("active") is True else ""

@@ -1,7 +1,7 @@
-"""Writes the Messages API: events as a stream's bytes; replies, errors and lists of models as bodies.
+"""Writes the Messages API: events into the bytes of a stream; replies, errors and lists of models as bodies.
 
-One block is open at a time, and closed before the next. A thought's block is signed with a word that says that
-nobody signed it: clients leave a block out of the next request when it has no signature at all.
+Only one block is open at a time. A thinking block gets a signature that says that it is unsigned, because clients drop
+a block without any signature from the next request.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ KEEP_ALIVE = b'event: ping\ndata: {"type":"ping"}\n\n'
 
 
 class ReplyWriter:
-    """A stream's bytes from events: `begin`, `feed` each event, then `close`, or `error` where it broke off.
+    """Writes events as a stream: `begin`, `feed` each event, then `close`, or `error` after a failure.
 
-    The API has one reply only, so `choice` says nothing.
+    The API has only one reply, so `choice` is ignored.
     """
 
     keep_alive = KEEP_ALIVE
@@ -96,7 +96,7 @@ class ReplyWriter:
         return opened + self._delta({"type": "thinking_delta", "thinking": text})
 
     def _begin(self, kind: str, block: Payload) -> bytes:
-        """Opens a block, unless one of its kind is open."""
+        """Open a block, unless one of this kind is open."""
         if self._open == kind:
             return b""
         closed = self._end()
@@ -104,7 +104,7 @@ class ReplyWriter:
         return closed + _data({"type": "content_block_start", "index": self._index, "content_block": block})
 
     def _delta(self, delta: Payload) -> bytes:
-        # By hand, for there is one of these for every token.
+        # Written by hand for speed: there is one for every token.
         head = f'event: content_block_delta\ndata: {{"type":"content_block_delta","index":{self._index},"delta":'
         return f"{head}{dumped(delta)}}}\n\n".encode()
 
@@ -129,7 +129,7 @@ class ReplyWriter:
 
 
 def write_reply(replies: Sequence[Reply], asked: IncomingRequest, stamp: Stamp) -> Payload:
-    """The body of a reply; the API has one only."""
+    """Return the body of a reply; the API has only one."""
     reply = replies[0]
     blocks: list[Payload] = []
     for step in asked.visible_steps(reply):
@@ -143,7 +143,7 @@ def write_reply(replies: Sequence[Reply], asked: IncomingRequest, stamp: Stamp) 
 
 
 def _blocks(reply: Reply, asked: IncomingRequest) -> list[Payload]:
-    """What a reply says, and its calls."""
+    """Return the content blocks of a reply."""
     blocks: list[Payload] = []
     if reply.thought and asked.thoughts:
         blocks.append({"type": "thinking", "thinking": reply.thought, "signature": SIGNATURE})
@@ -153,8 +153,8 @@ def _blocks(reply: Reply, asked: IncomingRequest) -> list[Payload]:
 
 
 def _use(name: str, key: str, asked: IncomingRequest) -> Payload:
-    """The block of a call without its input: one that was run here as `call_block` has it, one of a toolset by the
-    member's name."""
+    """Return the block of a call without its input: from `call_block` if it was run here, and with the member's name if
+    it belongs to a toolset."""
     kind, named = asked.names.get(name, ("", {"name": name}))
     if kind == HOSTED:
         return call_block(name, key, asked.server_of(name))
@@ -174,13 +174,13 @@ def _message(blocks: list[Payload], stamp: Stamp) -> Payload:
 
 
 def _stop(finish: Finish, notes: Sequence[Note]) -> Payload:
-    """Why a reply ended; at which stop string is known where a note tells it."""
+    """Return the reason why a reply ended, and the stop string if a note names it."""
     stop = next((note.detail for note in notes if note.rule == STOPPED), None) if finish == "stop" else None
     return {"stop_reason": REASONS[finish] if stop is None else "stop_sequence", "stop_sequence": stop}
 
 
 def write_usage(usage: Usage) -> Payload:
-    """The tokens spent, as `usage`: what a cache held is not counted as input."""
+    """Return the tokens as `usage`. Cached tokens do not count as input."""
     cached = min(usage.cached_tokens, usage.prompt_tokens)
     out: Payload = {
         "input_tokens": usage.prompt_tokens - cached,
@@ -194,7 +194,7 @@ def write_usage(usage: Usage) -> Payload:
 
 
 def write_error(error: Refused) -> Payload:
-    """An error's body."""
+    """Return the body of an error."""
     kind = KINDS.get(error.status, "invalid_request_error" if error.status < 500 else "api_error")
     told: Payload = {"type": kind, "message": _words(error)}
     if error.details:
@@ -203,7 +203,8 @@ def write_error(error: Refused) -> Payload:
 
 
 def _words(error: Refused) -> str:
-    """An error's message; of a prompt that is too long, as this API begins it: clients make room at these words."""
+    """Return the message of an error. For a prompt that is too long it starts as Anthropic's does, which clients react
+    to."""
     if error.code != "context_length_exceeded":
         return str(error)
     numbers = f": {error.tokens} tokens > {error.limit} maximum" if error.tokens and error.limit else f": {error}"
@@ -211,22 +212,22 @@ def _words(error: Refused) -> str:
 
 
 BORN = "1970-01-01T00:00:00Z"
-"""When a model was released, where that is not known."""
+"""The release time of a model, which is unknown."""
 
 
 def write_models(names: Sequence[str]) -> Payload:
-    """The models there are (`GET /v1/models`), all in one page."""
+    """Return the body of `GET /v1/models`: all models on one page."""
     ends = {"first_id": names[0], "last_id": names[-1]} if names else {"first_id": None, "last_id": None}
     return {"data": [write_model(name) for name in names], "has_more": False, **ends}
 
 
 def write_model(name: str) -> Payload:
-    """A model (`GET /v1/models/{id}`)."""
+    """Return the body of `GET /v1/models/{id}`."""
     return {"type": "model", "id": name, "display_name": name, "created_at": BORN, "lifecycle": "active"}
 
 
 def write_counted(count: int) -> Payload:
-    """How many tokens a request has (`POST /v1/messages/count_tokens`)."""
+    """Return the body of `POST /v1/messages/count_tokens`."""
     return {"input_tokens": count}
 
 

@@ -1,6 +1,6 @@
 """OpenAI's raw completions (`POST /v1/completions`): an exact prompt in, its continuation out.
 
-Servers of one's own speak it still, and it is how a text model behind one is given the very bytes of a prompt.
+Self-hosted servers still offer this API. With it, a base model behind a server can be given the exact text of a prompt.
 """
 
 from ..openai_chat import write_error

@@ -1,9 +1,9 @@
-"""Measures how likely a text is after a prompt, on servers that continue prompts: the requests to send, and the
-likelihoods in their answers.
+"""Measures the likelihood of a text after a prompt, on servers that continue prompts: writes the requests, and reads
+the log probabilities from their responses.
 
-Two ways. llama.cpp tells nothing of a prompt, but tells of each token that it makes how likely it was before
-anything held the sampling; so it is made to write the very tokens of the text (`weigh`). Other servers repeat the
-prompt with the likelihood of each of its tokens (`write_echo`, `read_echo`).
+There are two ways. llama.cpp reports nothing about the prompt, but it reports for each generated token how likely it
+was before any constraint; so it is made to generate exactly the tokens of the text (`weigh`). Other servers echo the
+prompt with the log probability of each of its tokens (`write_echo`, `read_echo`).
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ SURE = 20.0
 
 
 def write_tokens(text: str) -> Payload:
-    """The body for llama.cpp's `/tokenize`."""
+    """Return the body for llama.cpp's `/tokenize`."""
     return {"content": text, "add_special": True, "with_pieces": True}
 
 
 def read_tokens(answer: Payload) -> tuple[Token, ...]:
-    """What `/tokenize` told. Raises ServerFailed where that is no list of tokens."""
+    """Return the tokens in the response of `/tokenize`. Raises ServerFailed if it has none."""
     rows = records(answer.get("tokens"))
     if not all(isinstance(row.get("id"), int) for row in rows):
         raise ServerFailed("the server tells no tokens of a text")
@@ -42,24 +42,24 @@ def read_tokens(answer: Payload) -> tuple[Token, ...]:
 
 
 def _kind(piece: object) -> Kind:
-    """The kind of a token by its text, which is told as bytes where it is no whole characters."""
+    """Return the kind of a token by its text, which is sent as bytes if it is not whole characters."""
     if not isinstance(piece, list):
         return "whole"
     return "tail" if all(0x80 <= byte < 0xC0 for byte in cast("list[int]", piece)) else "head"
 
 
 def beginning(before: Sequence[object], whole: Sequence[object]) -> int:
-    """How many tokens a prompt shares with the same prompt and a text: the last ones may have grown together."""
+    """Return how many tokens a prompt shares with the prompt and a text: the last ones may merge with the text."""
     pairs = enumerate(zip(before, whole, strict=False))
     return next((i for i, (a, b) in pairs if a != b), min(len(before), len(whole)))
 
 
 def weigh(before: Sequence[Token], whole: Sequence[Token], spare: int) -> Generator[Payload, Payload, float]:
-    """log P(text | prompt), from the tokens of the prompt and those of both: yields bodies for `/v1/completions` of
-    llama.cpp and is sent its answers. `spare` is the number of any token of whole characters.
+    """Return log P(text | prompt), from the tokens of the prompt and of prompt and text together. A generator: it
+    yields bodies for llama.cpp's `/v1/completions` and is sent the responses.
 
-    A grammar takes tokens by their numbers, but only those of whole characters; others are forced one by one.
-    Raises ServerFailed for an answer that tells of other tokens.
+    A grammar can force tokens by id, but only those of whole characters; others are forced one by one with a logit
+    bias. `spare` is the id of any token of whole characters. Raises ServerFailed if a response reports other tokens.
     """
     ids = [number for number, _ in whole]
     start = beginning(before, whole)
@@ -89,27 +89,27 @@ def _biased(prompt: list[int], ids: list[int]) -> Payload:
 
 
 def _beside(prompt: list[int], number: int, spare: int) -> Generator[Payload, Payload, float]:
-    """log P of a token that begins a character. Nothing is told of such a token itself, for its text is held back;
-    but it is told among the likeliest beside another that is forced in its place."""
+    """Return log P of a token that starts a multi-byte character. The server holds its text back and so reports nothing
+    about it. But it is listed among the most likely alternatives to another token that is forced in its place."""
     told = _rows((yield _biased(prompt, [spare]) | {"n_probs": LIKELIEST}))
     standing = _summed(told, [spare])
     for row in records(told[0].get("top_logprobs")):
         if row.get("id") == number:
             return float(row["logprob"])
-    # It is not among them: both are made so likely that they are alone, and how they share is told.
+    # It is not listed: a bias leaves only these two tokens, and the server reports how they share the probability.
     ahead = SURE - standing
     bias = [[spare, FORCE / 1000 + ahead], [number, FORCE / 1000]]
     shared = {"temperature": 1, "n_probs": 2, "post_sampling_probs": True, "samplers": ["temperature"]}
     told = _rows((yield _body(prompt, 1) | shared | {"logit_bias": bias, "seed": 0}))
     shares: dict[int, Any] = {row["id"]: row.get("prob") for row in records(record(told[0]).get("top_probs"))}
     share = shares.get(number)
-    if not isinstance(share, float) or share <= 0:  # beyond what a number can tell
+    if not isinstance(share, float) or share <= 0:  # too small for a float
         return standing - ahead - 4 * SURE
     return standing + ahead + math.log(share / float(shares.get(spare) or 1))
 
 
 def _summed(rows: list[Payload], ids: list[int]) -> float:
-    """The likelihoods of the tokens asked for, summed."""
+    """Return the sum of the log probabilities of these tokens."""
     told = [row for row in rows if row.get("token") or row.get("id") in ids][: len(ids)]
     if [row.get("id") for row in told] != ids:
         raise ServerFailed("the server tells how likely other tokens are than those asked for")
@@ -117,7 +117,7 @@ def _summed(rows: list[Payload], ids: list[int]) -> float:
 
 
 def _rows(answer: Payload) -> list[Payload]:
-    """A row of each token that an answer tells of."""
+    """Return the row of each token in a response."""
     choices = records(answer.get("choices"))
     rows = records(record(choices[0].get("logprobs")).get("content")) if choices else []
     if not rows or not all(isinstance(row.get("logprob"), float | int) for row in rows if "logprob" in row):
@@ -125,17 +125,17 @@ def _rows(answer: Payload) -> list[Payload]:
     return rows
 
 
-# ------------------------------------------------------------------ where a prompt is repeated
+# ------------------------------------------------------------------ servers that echo the prompt
 
 
 def write_echo(prompt: str, texts: Sequence[str], model: str) -> Payload:
-    """The body for a `/v1/completions` that repeats prompts: the prompt, and that with each of the texts."""
+    """Return the body for a `/v1/completions` that echoes prompts: the prompt alone, and with each of the texts."""
     prompts = [prompt, *(prompt + text for text in texts)]
     return {"model": model, "prompt": prompts, "max_tokens": 0, "echo": True, "logprobs": 1, "temperature": 0}
 
 
 def read_echo(answer: Payload, count: int) -> list[float]:
-    """log P(text | prompt) of each of `count` texts. Raises ServerFailed where the answer does not tell it."""
+    """Return log P(text | prompt) for each of `count` texts. Raises ServerFailed if the response lacks them."""
     choices = sorted(records(answer.get("choices")), key=lambda row: int(row.get("index") or 0))
     if len(choices) != count + 1:
         raise ServerFailed(f"expected {count + 1} prompts to be repeated, got {len(choices)}")
@@ -149,7 +149,7 @@ def read_echo(answer: Payload, count: int) -> list[float]:
 
 
 def _echoed(choice: Payload) -> tuple[list[str], list[float | None]]:
-    """The tokens of a repeated prompt, and how likely each was; nothing is told of the first."""
+    """Return the tokens of an echoed prompt with their log probabilities; the first token has none."""
     logprobs = record(choice.get("logprobs"))
     tokens = cast("list[str]", logprobs.get("tokens") or [])
     values = cast("list[float | None]", logprobs.get("token_logprobs") or [])

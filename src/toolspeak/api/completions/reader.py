@@ -1,6 +1,6 @@
 """Reads a raw completion's bytes into events.
 
-The frames are the chat API's, with a `text` in the place of a message, and likelihoods in lists side by side.
+The chunks are those of the chat API, with `text` in place of a message, and log probabilities in parallel lists.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from ..json_stream import Payload, record
 
 
 class ReplyReader(openai_chat.ReplyReader):
-    """Events from the bytes of a reply, cut anywhere; see the chat API's reader."""
+    """Reads events from the bytes of a reply in pieces; see the chat API's reader."""
 
     def _choice(self, choice: Payload) -> list[Event]:
         logprobs = record(choice.get("logprobs"))
-        if "tokens" in logprobs:  # a server that tells them in the chat API's form is left to it
+        if "tokens" in logprobs:  # some servers use the chat API's format: pass it on unchanged
             logprobs = {"content": read_logprobs(logprobs)}
         return super()._choice({**choice, "delta": {"content": choice.get("text")}, "logprobs": logprobs})
 

@@ -1,5 +1,5 @@
-"""A request to continue a prompt, both directions: a `Request` into the JSON to send, and such JSON into a
-`Request`."""
+"""Converts requests to continue a prompt in both directions: a `Request` into JSON for a server, and a client's JSON
+into a `Request`."""
 
 from __future__ import annotations
 
@@ -15,18 +15,21 @@ from ..json_stream import Payload, record
 from ..openai_chat import write_constraints
 
 TOKENS = 1024
-"""The longest reply where the request sets no bound: the API's own default of 16 serves nobody."""
+"""The default of `max_tokens`. The API's own default of 16 is of no use."""
 MOST = 8
-"""Replies to one request: to one prompt, or one to each of several."""
+"""The most replies to one request: to one prompt, or one to each of several."""
 SAMPLING = ("top_p", "presence_penalty", "frequency_penalty", "logit_bias", "top_k", "min_p", "repetition_penalty")
-"""Settings that are passed on by their names: OpenAI's, then those that servers of one's own add."""
+"""Settings that are passed on by name: OpenAI's, then those of self-hosted servers."""
 
 
 def write_request(
     request: Request, model: str, *, grammar_field: str = "", schema_field: str = "", tag_field: str = ""
 ) -> Payload:
-    """The JSON body of a streamed request; it must have a `prompt`. The fields say where the server takes a grammar, a
-    schema (`json_schema`: llama.cpp, `response_format`: vLLM, SGLang) and a structural tag (`response_format`)."""
+    """Return the JSON body of a streamed request, which must have a `prompt`.
+
+    The fields say where the server expects a grammar, a schema (`json_schema`: llama.cpp, `response_format`: vLLM,
+    SGLang) and a structural tag (`response_format`).
+    """
     if request.prompt is None:
         raise UsageError("/v1/completions continues a prompt, and the request holds messages: render them first")
     body: Payload = {
@@ -45,7 +48,7 @@ def write_request(
 
 
 def _constraints(request: Request, grammar_field: str, schema_field: str, tag_field: str) -> Payload:
-    """What the reply is held to, each in the field that the server takes it in."""
+    """Return the constraints of the reply, each in the field that the server expects."""
     body = write_constraints(request, grammar_field, tag_field)
     if request.schema is not None and schema_field:
         body |= write_schema(schema_field, request.schema)
@@ -53,7 +56,7 @@ def _constraints(request: Request, grammar_field: str, schema_field: str, tag_fi
 
 
 def write_schema(field: str, schema: Schema) -> Payload:
-    """A schema where a server takes it beside a prompt."""
+    """Return a schema in the field that the server expects."""
     if field == "response_format":
         return {field: {"type": "json_schema", "json_schema": {"name": "reply", "schema": dict(schema)}}}
     return {field: dict(schema)}
@@ -78,11 +81,11 @@ BODY: Schema = {
         "logprobs": LIKELIEST,
     },
 }  # fmt: skip
-"""The body of a request, as far as it is read here; what else it holds is told to have been ignored."""
+"""The schema of a request body. It has the fields that are read; any others are reported as ignored."""
 
 
 def read_request(body: Mapping[str, Any], tools: object = None) -> IncomingRequest:
-    """What a body that fits BODY asks for; the API knows no `tools`. Raises Refused for what cannot be done."""
+    """Parse a body that matches BODY; the API has no `tools`. Raises Refused for a request that cannot be served."""
     fields = dict(body)
     each = fields.get("n") or 1
     prompts: list[str] = [fields["prompt"]] if isinstance(fields["prompt"], str) else fields["prompt"]

@@ -1,6 +1,6 @@
 """Writes events, and whole replies, as raw completions.
 
-The frames are the chat API's, with a `text` in the place of a message, and likelihoods in lists side by side.
+The chunks are those of the chat API, with `text` in place of a message, and log probabilities in parallel lists.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from ..openai_chat import write_usage
 from ..openai_chat.writer import ChunkWriter, data_line, write_notes
 
 REASONS: dict[Finish, str] = {"limit": "length", "tool_calls": "stop"}
-"""`finish_reason` where our word is another."""
+"""`finish_reason` for our finish reasons that have another name."""
 
 
 def write_logprobs(tokens: Sequence[Any], offset: int = 0) -> Payload | None:
-    """Likelihoods as this API tells them; `offset` is where in the text the first token stands. None without any."""
+    """Return log probabilities in this API's format; None if there are none. `offset` is the position of the first
+    token."""
     if not tokens:
         return None
     rows = [record(token) for token in tokens]
@@ -40,8 +41,7 @@ def write_logprobs(tokens: Sequence[Any], offset: int = 0) -> Payload | None:
 
 
 class ReplyWriter(ChunkWriter):
-    """A stream's bytes from events: `begin`, `feed` each event of a choice, then `close`, or `error` where it broke
-    off."""
+    """Writes events as a stream: `begin`, `feed` each event of a choice, then `close`, or `error` after a failure."""
 
     def __init__(self, asked: IncomingRequest, stamp: Stamp) -> None:
         super().__init__(asked, _head(stamp))
@@ -65,7 +65,7 @@ class ReplyWriter(ChunkWriter):
                 self._notes[choice].append(note)
             case Finished():
                 return self._finished(choice, event)
-            case _:  # there is no place for thoughts and calls, and none are made of a prompt
+            case _:  # the API has no place for thoughts and calls, and a raw prompt yields none
                 pass
         return b""
 
@@ -88,7 +88,7 @@ class ReplyWriter(ChunkWriter):
 
 
 def write_reply(replies: Sequence[Reply], asked: IncomingRequest, stamp: Stamp) -> Payload:
-    """One body of all the replies, a choice each."""
+    """Return one body with all replies, one choice each."""
     usage = Usage()
     choices: list[Payload] = []
     for i, reply in enumerate(replies):
@@ -103,7 +103,7 @@ def write_reply(replies: Sequence[Reply], asked: IncomingRequest, stamp: Stamp) 
 
 
 def echoed(asked: IncomingRequest, choice: int) -> str:
-    """What of its prompt a reply repeats."""
+    """Return the part of its prompt that a reply repeats."""
     return (asked.requests[choice].prompt or "") if asked.echo else ""
 
 

@@ -1,4 +1,4 @@
-"""Ollama's API (`POST /api/chat` and its neighbors), as Ollama's clients and Ollama itself speak it."""
+"""Ollama's API (`POST /api/chat` and related paths), for Ollama's clients and for Ollama as a server."""
 
 from .catalog import (
     EMBED_BODY,

@@ -1,4 +1,4 @@
-"""Ollama's models and its version: `/`, `/api/tags`, `/api/ps`, `/api/show`, `/api/version`; and `/api/embed`."""
+"""Ollama's lists of models and its version: `/`, `/api/tags`, `/api/ps`, `/api/show`, `/api/version`; and `/api/embed`."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from ..openai_chat.writer import CREATED
 from .writer import moment
 
 VERSION = "0.13.5"
-"""The version of Ollama that `/api/version` names: clients check it for what they need of the API."""
+"""The version that `/api/version` reports. Clients check it for features of the API."""
 DETAILS: Payload = {
     "parent_model": "", "format": "", "family": "", "families": [], "parameter_size": "", "quantization_level": "",
 }  # fmt: skip
-"""What is told of how a model was made: nothing, since nobody knows."""
+"""The details of a model, which are unknown."""
 RUNNING = b"Ollama is running"
-"""What `/` answers: Ollama's own client looks there before each of its commands."""
+"""The response to `/`, which Ollama's client requests before each command."""
 FOREVER = datetime(2300, 1, 1, tzinfo=UTC)
-"""When a model is unloaded: never. Ollama's own client says so of a time that is more than a hundred years away."""
+"""When a model is unloaded: never. Ollama's client shows that for a time more than a hundred years away."""
 SHOW_BODY: Schema = {
     "type": "object",
     "additionalProperties": True,
     "properties": {"model": MODEL, "name": MODEL},
 }
-"""The body of a question for one model. Ollama's own client names it in `name`, beside an empty `model`."""
+"""The body of a request for one model. Ollama's client puts the name into `name`, and leaves `model` empty."""
 EMBED_BODY: Schema = {
     "type": "object",
     "additionalProperties": True,
@@ -41,11 +41,11 @@ EMBED_BODY: Schema = {
         "options": {"type": ["object", "null"]},
     },
 }
-"""The body of a question for vectors. A text that is too long is refused, whatever `truncate` says."""
+"""The body of a request for embeddings. A text that is too long is refused, whatever `truncate` says."""
 
 
 def write_models(names: Sequence[str]) -> Payload:
-    """The models there are (`GET /api/tags`). The digest is that of the name: clients tell models apart by it."""
+    """Return the body of `GET /api/tags`. The digest is made from the name, because clients identify models by it."""
     return {"models": [_model(name) for name in names]}
 
 
@@ -57,8 +57,7 @@ def _model(name: str) -> Payload:
 
 
 def write_running(contexts: Mapping[str, int | None]) -> Payload:
-    """The models that are loaded (`GET /api/ps`): all, each with the tokens that it reads and writes at once, 0 where
-    nobody knows."""
+    """Return the body of `GET /api/ps`: all models count as loaded, each with its context in tokens, 0 if unknown."""
     expires = moment(int(FOREVER.timestamp()))
     return {
         "models": [
@@ -69,7 +68,7 @@ def write_running(contexts: Mapping[str, int | None]) -> Payload:
 
 
 def write_model(context: int | None) -> Payload:
-    """What is known of a model (`POST /api/show`); `context` is how many tokens it reads and writes at once."""
+    """Return the body of `POST /api/show`; `context` is the model's context in tokens."""
     info: Payload = {"general.architecture": "toolspeak"}
     if context:
         info["toolspeak.context_length"] = context
@@ -80,12 +79,12 @@ def write_model(context: int | None) -> Payload:
 
 
 def write_version(own: str) -> Payload:
-    """The version of the API, and in `toolspeak` that of the gateway (`GET /api/version`)."""
+    """Return the body of `GET /api/version`: the version of the API, and in `toolspeak` the gateway's own."""
     return {"version": VERSION, "toolspeak": own}
 
 
 def read_texts(body: Mapping[str, Any]) -> Texts:
-    """What a body that fits EMBED_BODY asks for."""
+    """Parse a body that matches EMBED_BODY."""
     texts: str | list[str] = body["input"]
     known = EMBED_BODY["properties"]
     return Texts(
@@ -95,7 +94,7 @@ def read_texts(body: Mapping[str, Any]) -> Texts:
 
 
 def write_vectors(vectors: Vectors, asked: Texts, stamp: Stamp) -> Payload:
-    """The vectors as the client wants them."""
+    """Return the vectors in the format that the client wants."""
     return {
         "model": asked.model,
         "embeddings": [list(row) for row in vectors.rows],

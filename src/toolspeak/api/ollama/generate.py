@@ -1,6 +1,6 @@
-"""Ollama's `POST /api/generate`: one prompt, with the model's template around it or, `raw`, as it is.
+"""Ollama's `POST /api/generate`: one prompt, wrapped in the model's template or, with `raw`, as it is.
 
-The frames are the chat API's, with the text in `response` in the place of a message.
+The lines are those of the chat API, with the text in `response` in place of a message.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ BODY: Schema = {
         "raw": FLAG,
     },
 }
-"""The body of a request, as far as it is read here. One without a prompt asks to load the model."""
+"""The schema of a request body, with the fields that are read. Without a prompt it is a request to load the model."""
 
 
 def read_request(body: Mapping[str, Any], tools: object = None) -> IncomingRequest:
-    """What a body that fits BODY asks for; the API knows no `tools`. Raises Refused for what cannot be done."""
+    """Parse a body that matches BODY; the API has no `tools`. Raises Refused for a request that cannot be served."""
     _refuse(body)
     prompt, settings = body.get("prompt", ""), read_settings(body)
     if body.get("raw"):
@@ -51,7 +51,7 @@ def read_request(body: Mapping[str, Any], tools: object = None) -> IncomingReque
 
 
 def _refuse(body: Mapping[str, Any]) -> None:
-    """Refuses what is understood, would change the answer, and cannot be had."""
+    """Raises Refused for fields that would change the answer but are not supported."""
     if body.get("suffix"):
         raise cannot("suffix", "a prompt is answered or continued here; what comes after it cannot be given")
     if body.get("template"):

@@ -1,6 +1,6 @@
 """Messages of Ollama's chat API: their JSON Schema, reading and writing.
 
-Arguments are objects, images stand apart from the text, and a result names the tool and not the call.
+Arguments are objects, images are separate from the text, and a result names the tool instead of the call.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ MESSAGE: Schema = {
 """One message of a body."""
 
 DATA_URL = re.compile("data:[^,]{0,200};base64,")
-"""The beginning of a URL that holds what it names."""
+"""The prefix of a data URL."""
 # ------------------------------------------------------------------ written: what a server is sent
 
 
 def write_messages(messages: Sequence[Message]) -> list[Payload]:
-    """Messages in Ollama's form: arguments as objects, results by the tool's name, images apart from the text."""
+    """Return messages in Ollama's format."""
     names: dict[str, str] = {}
     out: list[Payload] = []
     for message in messages:
@@ -72,7 +72,7 @@ def _message(message: Message, calls: list[Payload], names: Mapping[str, str]) -
 
 
 def _content(content: Any) -> tuple[str, list[str]]:
-    """The text of a content and its images, which Ollama takes as bare base64. Raises Refused for any other part."""
+    """Return the text of a content, and its images as plain base64. Raises Refused for any other part."""
     if not isinstance(content, list):
         return content if isinstance(content, str) else "", []
     texts: list[str] = []
@@ -96,7 +96,7 @@ def _image(url: str) -> str:
 def _function(function: Payload) -> Payload:
     arguments = function.get("arguments")
     if isinstance(arguments, str):
-        # an earlier call that was no JSON is still part of what was said
+        # an earlier call with invalid JSON is still part of the conversation
         arguments = loads_or(arguments or "{}", {"arguments": arguments})
     return {"name": function.get("name", ""), "arguments": arguments or {}}
 
@@ -105,14 +105,14 @@ def _function(function: Payload) -> Payload:
 
 
 def read_messages(rows: Sequence[Payload]) -> list[Message]:
-    """Messages that fit MESSAGE in our form. A result that names no call is that of the first call of its tool that has
-    none yet. Raises Refused for a result without a call, and for an image that is none."""
+    """Return messages that match MESSAGE in our format. A result that names no call belongs to the first call of its
+    tool that has no result yet. Raises Refused for a result without a call, and for an invalid image."""
     waiting: dict[str, str] = {}
     return [_read(row, at, waiting) for at, row in enumerate(rows)]
 
 
 def _read(row: Payload, at: int, waiting: dict[str, str]) -> Message:
-    """One message; `waiting` holds the names of the calls before it that have no result, by their ids."""
+    """Return one message. `waiting` maps ids of earlier calls without a result to the names of their tools."""
     role, text = str(row["role"]), str(row.get("content", ""))
     message: Message = {"role": role, "content": text}
     if images := row.get("images"):
@@ -140,7 +140,7 @@ def _read_call(call: Payload, key: str) -> Payload:
 
 
 def _answered(row: Payload, at: int, waiting: dict[str, str]) -> str:
-    """The id of the call that a result answers, which waits no longer."""
+    """Return the id of the call that a result belongs to, and remove it from `waiting`."""
     key, name = row.get("tool_call_id", ""), row.get("tool_name", row.get("name", ""))
     found = key if key in waiting else next((known for known, called in waiting.items() if name in ("", called)), None)
     if found is None:
@@ -154,14 +154,14 @@ def _answered(row: Payload, at: int, waiting: dict[str, str]) -> str:
 
 
 def read_content(text: str, images: Sequence[str], where: str) -> list[dict[str, Any]]:
-    """A text and the images beside it as parts. Raises Refused for what is no base64."""
+    """Return a text and its images as content parts. Raises Refused for invalid base64."""
     parts = [{"type": "text", "text": text}] if text else []
     urls = [_url(image, f"{where}.{at}") for at, image in enumerate(images)]
     return [*parts, *({"type": "image_url", "image_url": {"url": url}} for url in urls)]
 
 
 def _url(image: str, where: str) -> str:
-    """An image in base64 as a URL that holds it."""
+    """Return the data URL of an image in base64."""
     if DATA_URL.match(image):
         return image
     data = decode_base64(image)

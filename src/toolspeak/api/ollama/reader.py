@@ -1,4 +1,4 @@
-"""Reads a reply of a server of Ollama's: lines of JSON into events, and the list of its models."""
+"""Reads a reply from a server with Ollama's API: JSON lines into events, and the list of its models."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FINISH: dict[str, Finish] = {"stop": "stop", "length": "length", "limit": "lengt
 
 
 class ReplyReader(Reading):
-    """Events from the bytes of a reply. It is over with `"done": true`."""
+    """Reads events from the bytes of a reply. It ends with `"done": true`."""
 
     missing = 'no "done": true'
 
@@ -39,6 +39,6 @@ class ReplyReader(Reading):
 
 
 def read_models(payload: Payload) -> list[str]:
-    """The names of the models there are (`GET /api/tags`)."""
+    """Return the names of the models in the response of `GET /api/tags`."""
     names = [model.get("name") or model.get("model") for model in records(payload.get("models"))]
     return [name for name in names if isinstance(name, str)]

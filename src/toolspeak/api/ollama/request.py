@@ -1,4 +1,5 @@
-"""A request to Ollama's chat API, both directions: a `Request` into the JSON to send, and such JSON into a `Request`."""
+"""Converts requests to Ollama's chat API in both directions: a `Request` into JSON for a server, and a client's JSON
+into a `Request`."""
 
 from __future__ import annotations
 
@@ -19,19 +20,19 @@ SAMPLING = {
     "top_p": "top_p", "top_k": "top_k", "min_p": "min_p", "presence_penalty": "presence_penalty",
     "frequency_penalty": "frequency_penalty", "repetition_penalty": "repeat_penalty",
 }  # fmt: skip
-"""The settings of `Request.sampling` that there is an option for, by its name."""
+"""The settings of `Request.sampling` by the names of Ollama's options."""
 EFFORTS = ("low", "medium", "high")
-"""How much a model is to think, where that is not just whether."""
+"""The levels of thinking, besides on and off."""
 SETTINGS = frozenset({*SAMPLING, "reasoning_effort"})
-"""The settings of `Request.sampling` that the API has a place for."""
+"""The settings of `Request.sampling` that the API supports."""
 
 # ------------------------------------------------------------------ written: what a server is sent
 
 
 def write_request(request: Request, model: str) -> Payload:
-    """The JSON body of a streamed request.
+    """Return the JSON body of a streamed request.
 
-    The API has no word for a choice of tools: with `none` no tools are sent, with a name that one alone.
+    The API has no tool choice: for `none` no tools are sent, for a name only that tool.
     """
     body: Payload = {"model": model, "messages": write_messages(request.messages), "stream": True}
     any_tool = request.choice in ("auto", "required")
@@ -47,13 +48,13 @@ def write_request(request: Request, model: str) -> Payload:
 
 
 def _think(request: Request) -> bool | str | None:
-    """Whether the model is to think, or how much."""
+    """Return whether the model is to think, or how much."""
     effort = request.sampling.get("reasoning_effort")
     return effort if effort in EFFORTS and request.thinking is not False else request.thinking
 
 
 def _options(request: Request) -> Payload:
-    """How tokens are chosen, as far as the request says it."""
+    """Return the sampling settings of the request."""
     wanted = {
         "num_predict": request.max_tokens, "temperature": request.temperature, "seed": request.seed,
         **{option: request.sampling.get(name) for name, option in SAMPLING.items()}, "stop": list(request.stop) or None,
@@ -83,7 +84,7 @@ COMMON: Mapping[str, Schema] = {
     "logprobs": FLAG,
     "top_logprobs": LIKELIEST,
 }
-"""What a reply to a conversation and one to a prompt are both asked with."""
+"""Fields that chat and generate requests share."""
 TOOL: Schema = {
     "type": "object",
     "required": ["function"],
@@ -104,7 +105,8 @@ asks to load the model."""
 
 
 def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> IncomingRequest:
-    """What a body that fits BODY asks for. `tools` makes Tools of dicts. Raises Refused for what cannot be done."""
+    """Parse a body that matches BODY. `tools` makes Tools from dicts. Raises Refused for a request that cannot be
+    served."""
     offered = [{**tool, "type": "function"} for tool in records(body.get("tools"))]
     request = Request(
         messages=read_messages(records(body.get("messages"))),
@@ -115,7 +117,7 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> IncomingRe
 
 
 def read_settings(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a `Request` that say how the reply is made. A number that stands for no bound, or for any, is none."""
+    """Return the `Request` fields for settings. Numbers that stand for no limit or for the default are left out."""
     options, think = record(body.get("options")), body.get("think")
     whole = {name: int(options[name]) for name in ("num_predict", "seed", "top_k") if options.get(name) is not None}
     sampling: dict[str, Any] = {
@@ -136,7 +138,7 @@ def read_settings(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def incoming(body: Mapping[str, Any], request: Request, schema: Schema) -> IncomingRequest:
-    """The request with how the reply is sent: streamed unless the body says otherwise."""
+    """Return the request with how to send the reply: streamed, unless the body says otherwise."""
     known, options = schema["properties"], OPTIONS["properties"]
     ignored = [name for name in body if name not in known]
     ignored += [f"options.{name}" for name in record(body.get("options")) if name not in options]

@@ -1,6 +1,6 @@
-"""Writes Ollama's replies: events as lines of JSON, one body from replies, an error's body.
+"""Writes Ollama's replies: events as JSON lines, replies and errors as bodies.
 
-A call is told whole, in a line of its own. The last line says why the reply ended and what it took.
+A call is written whole, in a line of its own. The last line has the reason for the end, and the usage.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from ..json_stream import JSON_LINES, Payload, dumped
 from ..openai_chat.writer import write_estimated, write_notes
 
 REASONS: dict[Finish, str] = {"length": "length", "limit": "length"}
-"""`done_reason` where it is not `stop`."""
+"""`done_reason` for finish reasons other than `stop`."""
 KEEP_ALIVE = b" "
-"""Space before the next line: JSON allows it, and clients that read each line as JSON stumble over an empty one."""
+"""A keep-alive: blanks before the next line. JSON allows them, while clients that parse each line fail on an empty one."""
 
 
 class ReplyWriter:
-    """A stream's bytes from events: `begin`, `feed` each event, then `close`, or `error` where it broke off.
+    """Writes events as a stream: `begin`, `feed` each event, then `close`, or `error` after a failure.
 
-    The API has one reply only, so `choice` says nothing.
+    The API has only one reply, so `choice` is ignored.
     """
 
     keep_alive = KEEP_ALIVE
@@ -54,7 +54,7 @@ class ReplyWriter:
             case CallStart(name, id):
                 self._call = (name, id)
                 self._arguments = []
-                self._logprobs = []  # those of what the call was written in are not the text's
+                self._logprobs = []  # log probabilities of the call's own text do not belong to the reply's text
             case ArgumentsDelta(piece):
                 self._arguments.append(piece)
             case CallEnd():
@@ -77,7 +77,7 @@ class ReplyWriter:
         return f"{dumped(write_error(error))}\n".encode()
 
     def _words(self, text: str, **more: Any) -> Payload:
-        """What a line says of the reply."""
+        """Return the reply's part of a line."""
         return {"message": {"role": "assistant", "content": text, **more}}
 
     def _called(self) -> bytes:
@@ -95,20 +95,20 @@ class ReplyWriter:
         return f"{self._head},{dumped(said)[1:]}\n".encode()
 
     def _likelihoods(self) -> Payload:
-        """Those that have come since the last line."""
+        """Return the log probabilities since the last line."""
         told, self._logprobs = self._logprobs, []
         return {"logprobs": told} if told else {}
 
 
 class GenerateWriter(ReplyWriter):
-    """The same for `/api/generate`, which knows no calls."""
+    """The writer for `/api/generate`, which has no calls."""
 
     def _words(self, text: str, **more: Any) -> Payload:
         return {"response": text, **more}
 
 
 def write_reply(replies: Sequence[Reply], asked: IncomingRequest, stamp: Stamp) -> Payload:
-    """The body of a reply; the API has one only."""
+    """Return the body of a reply; the API has only one."""
     reply = replies[0]
     message: Payload = {"role": "assistant", "content": reply.text, **_thought(reply, asked)}
     if reply.calls:
@@ -117,19 +117,19 @@ def write_reply(replies: Sequence[Reply], asked: IncomingRequest, stamp: Stamp) 
 
 
 def write_generated(replies: Sequence[Reply], asked: IncomingRequest, stamp: Stamp) -> Payload:
-    """The body of a reply to `/api/generate`."""
+    """Return the body of a reply to `/api/generate`."""
     reply = replies[0]
     return _whole(reply, {"response": reply.text, **_thought(reply, asked)}, stamp)
 
 
 def write_loaded(chats: bool, stamp: Stamp) -> Payload:
-    """The body of the answer to a request that holds nothing to answer, which asks to load the model."""
+    """Return the body for an empty request, which asks to load the model."""
     said = {"message": {"role": "assistant", "content": ""}} if chats else {"response": ""}
     return {**_head(stamp), **said, "done": True, "done_reason": "load"}
 
 
 def write_error(error: Refused) -> Payload:
-    """An error's body."""
+    """Return the body of an error."""
     return {"error": str(error)}
 
 
@@ -151,7 +151,8 @@ def _call(key: str, name: str, arguments: Any, index: int) -> Payload:
 
 
 def _end(finish: Finish, usage: Usage, notes: Sequence[Note], stamp: Stamp) -> Payload:
-    """Why a reply ended, and what it took: tokens, and nanoseconds until the first of it and from there to the end."""
+    """Return the end of a reply: its reason, its tokens, and the nanoseconds to the first token and from there to the
+    end."""
     first, whole = stamp.times()
     out: Payload = {
         "done": True,
@@ -168,9 +169,9 @@ def _end(finish: Finish, usage: Usage, notes: Sequence[Note], stamp: Stamp) -> P
 
 
 def _nanoseconds(seconds: float) -> int:
-    return max(1, round(seconds * 1e9))  # clients divide by it
+    return max(1, round(seconds * 1e9))  # at least 1, because clients divide by it
 
 
 def moment(seconds: int) -> str:
-    """A time in seconds since 1970 as the API writes it."""
+    """Return a time in seconds since 1970 in the API's format."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,4 +1,4 @@
-"""OpenAI's chat completions (`POST /v1/chat/completions`), as OpenAI and the many servers like it speak it."""
+"""OpenAI's chat completions (`POST /v1/chat/completions`), which many other servers implement too."""
 
 from .messages import write_messages
 from .reader import ReplyReader, read_content, read_models, read_usage

@@ -31,7 +31,7 @@ PART_FIELDS: dict[str, Schema] = {
     "input_audio": {"type": "object"},
     "file": {"type": "object"},
 }
-"""What a part of each type holds, in the field of that name."""
+"""The schema of a content part by its type, which is also the name of the field with its data."""
 PART: Schema = {
     "type": "object",
     "required": ["type"],
@@ -56,12 +56,12 @@ MESSAGE: Schema = {
 """One message of a body."""
 
 PLAIN = frozenset({"role", "content", "name"})
-"""The fields of most messages: one that has no others is taken as it is."""
+"""The fields of most messages. A message without others needs no conversion."""
 
 
 def write_messages(messages: Sequence[Message], *, thoughts: bool = False) -> list[Payload]:
-    """Messages as the API takes them: they are in its form, but for reasoning, the phase that another
-    API has, and arguments left as objects."""
+    """Return messages in the API's format. They have it already, except for reasoning, the `phase` of another API, and
+    arguments that are objects."""
     return [_written(message, thoughts) for message in messages]
 
 
@@ -85,13 +85,13 @@ def _call(call: Payload) -> Payload:
 
 
 def read_messages(rows: Sequence[Payload]) -> list[Message]:
-    """Messages that fit MESSAGE in our form. Raises Refused for a result without the call that it answers."""
+    """Return messages that match MESSAGE in our format. Raises Refused for a result without its call."""
     called: dict[str, str] = {}
     return [_read(row, at, called) for at, row in enumerate(rows)]
 
 
 def _read(row: Payload, at: int, called: dict[str, str]) -> Message:
-    """One message; `called` holds the names of the calls before it by their ids, and takes those of this one."""
+    """Return one message. `called` maps ids of earlier calls to tool names; the calls of this message are added."""
     role = row["role"]
     if row.keys() <= PLAIN and role not in ("tool", "function"):
         return cast("Message", row if row.get("name", "") is not None else _without_nulls(row))
@@ -111,8 +111,8 @@ def _read(row: Payload, at: int, called: dict[str, str]) -> Message:
 
 
 def _without_nulls(row: Payload) -> Payload:
-    """A message without the fields that it leaves empty, as SDKs write them, and without a label: whether a result may be
-    trusted is not for the client to say."""
+    """Return a message without null fields, which SDKs write, and without a trust label: a client may not decide
+    whether a result is trusted."""
     return {name: value for name, value in row.items() if (value is not None or name == "content") and name != "origin"}
 
 

@@ -1,8 +1,7 @@
-"""A chat completion as servers send it, into events.
+"""Reads a chat completion from a server into events.
 
-The reader takes what servers in the field really send: calls without ids or indexes, names repeated in every
-piece, arguments as an object, reasoning under either of its names, a whole JSON reply where a stream was asked
-for, an error in the middle of the stream.
+It accepts what real servers send: calls without ids or indexes, names repeated in every delta, arguments as an object,
+reasoning under either of its names, a whole JSON reply instead of a stream, an error in the middle of the stream.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ FINISH: dict[str, Finish] = {
 
 
 class ReplyReader(Reading):
-    """Events from the bytes of a reply. It is over with `[DONE]`, or where the stream ends after a `finish_reason`."""
+    """Reads events from the bytes of a reply. It ends with `[DONE]`, or with the stream's end after a `finish_reason`."""
 
     missing = "no finish_reason and no [DONE]"
 
@@ -74,7 +73,7 @@ class ReplyReader(Reading):
                 arguments=function.get("arguments"),
                 fresh=place > 0,
             )
-        for note in records(record(choice.get("toolspeak")).get("notes")):  # of another gateway of ours
+        for note in records(record(choice.get("toolspeak")).get("notes")):  # from another toolspeak gateway
             self._calls.note(Note(str(note.get("rule", ""))[:100], str(note.get("detail", ""))))
         if isinstance(reason := choice.get("finish_reason"), str) and reason:
             if reason == "error":
@@ -105,7 +104,7 @@ class ReplyReader(Reading):
 
 
 def _calls(delta: Payload) -> list[Payload]:
-    """The calls of a message. Some servers send the older field alone, others both for one call."""
+    """Return the calls of a message. Some servers send only the older field, others send both for one call."""
     if calls := records(delta.get("tool_calls")):
         return calls
     older = record(delta.get("function_call"))
@@ -118,7 +117,7 @@ def _thoughts(inner: Any) -> list[ThoughtDelta]:
 
 
 def read_content(content: Any) -> list[Event]:
-    """Text and thoughts of a `content`: a text, or a list of parts."""
+    """Return the text and thoughts of a `content`: a string, or a list of parts."""
     if isinstance(content, str):
         return [TextDelta(content)] if content else []
     events: list[Event] = []
@@ -131,13 +130,13 @@ def read_content(content: Any) -> list[Event]:
 
 
 def read_models(payload: Payload) -> list[str]:
-    """The names of the models there are (`GET /v1/models`)."""
+    """Return the names of the models in the response of `GET /v1/models`."""
     names = [model.get("id") for model in records(payload.get("data"))]
     return [name for name in names if isinstance(name, str)]
 
 
 def read_usage(usage: Payload) -> Usage:
-    """The tokens spent, from a `usage`; 0 for what it does not tell."""
+    """Return the tokens from a `usage`; 0 for missing fields."""
     return Usage(
         count(usage.get("prompt_tokens")),
         count(usage.get("completion_tokens")),

@@ -1,5 +1,5 @@
-"""A request for a chat completion, both directions: a `Request` into the JSON to send, and such JSON into a
-`Request`."""
+"""Converts requests for a chat completion in both directions: a `Request` into JSON for a server, and a client's JSON
+into a `Request`."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ SAMPLING = (
     "top_p", "presence_penalty", "frequency_penalty", "logit_bias", "reasoning_effort", "verbosity",
     "top_k", "min_p", "repetition_penalty",
 )  # fmt: skip
-"""Settings that are passed on by their names: OpenAI's, then those that servers of one's own add."""
+"""Settings that are passed on by name: OpenAI's, then those of self-hosted servers."""
 
 ANY_OBJECT: Schema = {"type": "object"}
-"""The schema that `json_object` stands for."""
+"""The schema for `json_object`."""
 
 LOOSE = frozenset({
     "allOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "patternProperties",
     "propertyNames", "prefixItems", "contains", "uniqueItems", "unevaluatedProperties", "definitions",
 })  # fmt: skip
-"""Words of a schema that OpenAI's `strict` does not know."""
+"""Keywords of JSON Schema that OpenAI's `strict` mode does not support."""
 
 
 def write_request(
@@ -43,11 +43,11 @@ def write_request(
     grammar_field: str = "",
     tag_field: str = "",
 ) -> Payload:
-    """The JSON body of a request, streamed unless it is wanted whole.
+    """Return the JSON body of a request, streamed unless `whole` is set.
 
-    `usage`: ask for the tokens spent, which a few servers refuse to be asked. `thoughts`: send back the
-    reasoning of earlier turns, which a few servers want and others refuse. `grammar_field` and `tag_field`: where the
-    server takes a grammar, and a structural tag.
+    `usage`: ask for the usage, which a few servers reject. `thoughts`: send the reasoning of earlier turns, which a few
+    servers need and others reject. `grammar_field` and `tag_field`: the fields in which the server expects a grammar
+    and a structural tag.
     """
     body: Payload = {"model": model, "messages": write_messages(request.messages, thoughts=thoughts)}
     body["stream"] = not request.whole
@@ -60,7 +60,7 @@ def write_request(
 
 
 def _settings_of(request: Request, max_tokens_field: str) -> Payload:
-    """How the reply is made: its length, its tokens, whether it is thought about."""
+    """Return the settings of the reply: length, sampling, reasoning."""
     numbers = {max_tokens_field: request.max_tokens, "temperature": request.temperature, "seed": request.seed}
     fields: Payload = {key: value for key, value in numbers.items() if value is not None}
     if request.stop:
@@ -91,9 +91,9 @@ def _response_format(schema: Schema) -> Payload:
 
 
 def write_constraints(request: Request, grammar_field: str, tag_field: str) -> Payload:
-    """The grammar and the structural tag of a request, in the fields in which the server takes them.
+    """Return the grammar and the structural tag of a request, in the fields that the server expects.
 
-    A grammar is in `grammar` (llama.cpp), `structured_outputs` or `guided_grammar` (vLLM), `ebnf` (SGLang).
+    The field of a grammar is `grammar` (llama.cpp), `structured_outputs` or `guided_grammar` (vLLM), `ebnf` (SGLang).
     """
     body: Payload = {}
     if request.grammar is not None and grammar_field:
@@ -105,10 +105,10 @@ def write_constraints(request: Request, grammar_field: str, tag_field: str) -> P
 
 
 def is_strict(schema: Any, *, root: bool = False) -> bool:
-    """Whether OpenAI holds its sampling to a schema: it refuses `strict` for any other.
+    """Whether OpenAI can enforce a schema: it rejects `strict` for any other.
 
-    Every object closed, every property required, no combination but anyOf, an object at the `root`. Servers of one's
-    own hold to any schema, whatever `strict` says.
+    Every object must be closed, every property required, `anyOf` the only combination, and the `root` an object.
+    Self-hosted servers enforce any schema, whatever `strict` says.
     """
     if isinstance(schema, list):
         return all(is_strict(item) for item in cast("list[Any]", schema))
@@ -122,7 +122,7 @@ def is_strict(schema: Any, *, root: bool = False) -> bool:
 
 
 def _closed(node: Payload) -> bool:
-    """Whether a schema allows no property but those that it requires, where it is an object's."""
+    """Whether an object schema allows no properties but the required ones. True for other schemas."""
     if "object" not in node.get("type", ()) and "properties" not in node:
         return True
     return node.get("additionalProperties") is False and set(record(node.get("properties"))) == set(
@@ -159,11 +159,12 @@ BODY: Schema = {
         "audio": {"type": ["object", "null"]},
     },
 }  # fmt: skip
-"""The body of a request, as far as it is read here; what else it holds is told to have been ignored."""
+"""The schema of a request body. It has the fields that are read; any others are reported as ignored."""
 
 
 def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> IncomingRequest:
-    """What a body that fits BODY asks for. `tools` makes Tools of dicts. Raises Refused for what cannot be done."""
+    """Parse a body that matches BODY. `tools` makes Tools from dicts. Raises Refused for a request that cannot be
+    served."""
     fields = {name: value for name, value in body.items() if value is not None}
     _refuse(fields)
     offer = read_offer(fields, tools)
@@ -196,7 +197,7 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> IncomingRe
 
 
 def _refuse(fields: Mapping[str, Any]) -> None:
-    """Refuses what is understood, would change the answer, and cannot be had."""
+    """Raises Refused for fields that would change the answer but are not supported."""
     if "audio" in fields or set(fields.get("modalities", ())) - {"text"}:
         raise cannot("audio" if "audio" in fields else "modalities", "only text can be answered here")
     if {name for name in ("logprobs", "top_logprobs") if fields.get(name)} == {"top_logprobs"}:
@@ -225,11 +226,12 @@ def _format(wanted: Payload) -> Schema | None:
 
 _formats = BoundedCache[str, Schema](8_000_000, 1_000_000)
 BY_CHARACTER = 20
-"""Bytes of a schema in memory for each character of its JSON, about."""
+"""An estimate of the bytes in memory per character of a schema's JSON."""
 
 
 def _known(text: str) -> Schema:
-    """The schema that a text is; the same value again where it is kept, so that what is made of it is made once."""
+    """Parse a schema. The same text gives the same object while it is cached, so that validators and grammars are built
+    once."""
     known = _formats.get(text)
     if known is None:
         known = cast("Schema", json.loads(text))

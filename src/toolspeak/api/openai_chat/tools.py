@@ -1,7 +1,7 @@
-"""Tools, the choice among them and the calls of them in a chat completion, both directions.
+"""Tools, tool choice and calls of a chat completion, both directions.
 
-Clients offer functions, custom tools (one text in) and, from before there were tools, `functions`. All of them
-become Tools; which kind each was is kept, so that its calls are told in the form that the client knows.
+Clients offer functions, custom tools (one text in) and, from before there were tools, `functions`. All of them become
+Tools. The kind of each is remembered, so that its calls are written in the format that the client expects.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ TOOL_FIELDS: Mapping[str, Schema] = {
     "function_call": {"anyOf": [{"enum": ["auto", "none", None]}, NAMED]},
     "parallel_tool_calls": FLAG,
 }  # fmt: skip
-"""The fields of a body that speak of tools."""
+"""The fields of a body that are about tools."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The tools that may be called, the choice among them, and in which form their calls are told: as custom
-    ones for the names in `custom`, as `function_call` where `legacy`."""
+    """The tools that may be called, the choice among them, and how their calls are written: as custom ones for the
+    names in `custom`, as `function_call` if `legacy`."""
 
     tools: tuple[Tool[..., Any], ...]
     choice: str
@@ -80,7 +80,7 @@ class Offer:
 
 
 def write_tool(tool: Tool[..., Any]) -> Payload:
-    """A tool as `tools` takes it: `{"type": "function", "function": {...}}`."""
+    """Return a tool in the format of `tools`: `{"type": "function", "function": {...}}`."""
     function: Payload = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
     if not tool.description:
         del function["description"]
@@ -90,12 +90,12 @@ def write_tool(tool: Tool[..., Any]) -> Payload:
 
 
 def write_choice(choice: str) -> Any:
-    """`tool_choice`: auto, none and required as they are, anything else is the name of a tool."""
+    """Return `tool_choice`: auto, none and required as they are; anything else is the name of a tool."""
     return choice if choice in WORDS else {"type": "function", "function": {"name": choice}}
 
 
 def read_offer(fields: Mapping[str, Any], tools: Tools) -> Offer:
-    """What a body offers and wants called. Raises Refused, which says which tool or choice cannot be."""
+    """Return the tools and choice of a body. Raises Refused for a tool or choice that is not possible."""
     rows, legacy = records(fields.get("tools")), records(fields.get("functions"))
     if rows and legacy:
         raise Refused("functions: give tools or functions, not both", param="functions")
@@ -121,14 +121,14 @@ def _offered(functions: list[Payload], tools: Tools, param: str) -> tuple[Tool[.
 
 
 def _legacy_offer(offered: tuple[Tool[..., Any], ...], choice: Any) -> Offer:
-    """`functions` and `function_call`, from before there were tools."""
+    """Return the offer of `functions` and `function_call`, the fields from before there were tools."""
     named = isinstance(choice, dict)
     name: str | None = str(cast("Payload", choice)["name"]) if named else choice
     return _chosen(offered, name, frozenset(), "function_call", True, named=named)
 
 
 def _described(at: int, tool: Payload) -> Payload:
-    """A tool of `tools` as a function."""
+    """Return an entry of `tools` as a function."""
     match tool["type"]:
         case "function" if "function" in tool:
             return tool["function"]
@@ -137,11 +137,11 @@ def _described(at: int, tool: Payload) -> Payload:
         case "function" | "custom" as kind:
             raise Refused(f"tools.{at}.{kind}: expected an object, it is missing", param=f"tools.{at}.{kind}")
         case kind:
-            raise cannot(f"tools.{at}", f"only functions and custom tools can be offered here, not {kind!r}")
+            raise cannot(f"tools.{at}", f"only functions and custom tools are supported, not {kind!r}")
 
 
 def _allowed(offered: tuple[Tool[..., Any], ...], allowed: Payload) -> tuple[tuple[Tool[..., Any], ...], str]:
-    """The tools that a list of allowed ones leaves, and the choice among them."""
+    """Return the tools that are in a list of allowed ones, and the choice among them."""
     names = {str(record(row.get("function") or row.get("custom")).get("name", "")) for row in records(allowed["tools"])}
     if unknown := names - {tool.name for tool in offered}:
         said = f"tool_choice: {min(unknown)[:100]!r} is allowed and is not among the tools"
@@ -165,7 +165,7 @@ def _chosen(
 
 
 def write_call(key: str, name: str, arguments: str, custom: frozenset[str]) -> Payload:
-    """A whole call as a message holds it; `key` is its id."""
+    """Return a whole call for a message; `key` is its id."""
     if name in custom:
         return {"id": key, "type": "custom", "custom": {"name": name, "input": custom_tools.custom_input(arguments)}}
     return {"id": key, "type": "function", "function": {"name": name, "arguments": arguments}}

@@ -1,7 +1,7 @@
-"""A chat completion as clients are sent it: a stream's bytes from events, one body from replies, an error's body.
+"""Writes chat completions for clients: events into the bytes of a stream, replies and errors as bodies.
 
-What every client takes: the role first, then each call's id and name before its arguments, an index always,
-`finish_reason` once, usage in a chunk of its own.
+The order that every client accepts: the role first, each call's id and name before its arguments, always an index,
+`finish_reason` once, and the usage in a chunk of its own.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from ..sse import CONTENT_TYPE
 from .tools import write_call
 
 KEEP_ALIVE = b": keep-alive\n\n"
-"""A comment in a stream of events: it says nothing, and keeps those in between from closing the connection."""
+"""A comment in an event stream. It keeps proxies from closing an idle connection."""
 
 REASONS: dict[Finish, str] = {"limit": "length"}
-"""`finish_reason` where our word is another."""
+"""`finish_reason` for our finish reasons that have another name."""
 
 
 class ChunkWriter:
-    """A stream of chunks, each with `head`: how it ends, after its last event or broken off."""
+    """The base of writers of chunks, each with `head`: the end after the last event, or after a failure."""
 
     keep_alive = KEEP_ALIVE
     content_type = CONTENT_TYPE
@@ -48,8 +48,7 @@ class ChunkWriter:
 
 
 class ReplyWriter(ChunkWriter):
-    """A stream's bytes from events: `begin`, `feed` each event of a choice, then `close`, or `error` where it broke
-    off."""
+    """Writes events as a stream: `begin`, `feed` each event of a choice, then `close`, or `error` after a failure."""
 
     def __init__(self, asked: IncomingRequest, stamp: Stamp) -> None:
         head = {
@@ -98,7 +97,7 @@ class ReplyWriter(ChunkWriter):
         return f"{told.before}{dumped(delta)}{self._after}".encode()
 
     def _row(self, choice: int, delta: Payload, finish: str | None, **more: Any) -> bytes:
-        """A chunk with the likelihoods that have come since the last."""
+        """Return a chunk with the log probabilities since the last one."""
         told = self._choices[choice]
         logprobs = {"content": told.logprobs, "refusal": None} if told.logprobs else None
         told.logprobs = []
@@ -113,7 +112,7 @@ class ReplyWriter(ChunkWriter):
 
 
 class _Choice:
-    """What a stream remembers of one of its replies."""
+    """The state of one reply in a stream."""
 
     def __init__(self, asked: IncomingRequest, before: str) -> None:
         self.before = before
@@ -125,11 +124,12 @@ class _Choice:
         self.input: list[str] | None = None
 
     def call(self, event: Event) -> list[Payload]:
-        """The deltas that an event of a call is. A custom tool's input is known when its arguments are whole."""
+        """Return the deltas for an event of a call. A custom tool's input is known only when its arguments are
+        complete."""
         match event:
             case CallStart(name, key):
                 self.index += 1
-                self.logprobs = []  # those of what the call was written in are not the text's
+                self.logprobs = []  # log probabilities of the call's own text do not belong to the reply's text
                 if name in self.custom:
                     self.input = []
                     return self._delta({"id": key, "type": "custom", "custom": {"name": name, "input": ""}})
@@ -154,7 +154,7 @@ class _Choice:
 
 
 def write_reply(replies: Sequence[Reply], asked: IncomingRequest, stamp: Stamp) -> Payload:
-    """One body of all the replies, a choice each."""
+    """Return one body with all replies, one choice each."""
     usage = Usage()
     for reply in replies:
         usage = add_usage(usage, reply.usage)
@@ -201,12 +201,12 @@ def _reason(finish: Finish, asked: IncomingRequest) -> str:
 
 
 def write_notes(notes: Sequence[Note]) -> Payload:
-    """What was repaired, dropped or doubtful, as the field `toolspeak` tells it."""
+    """Return what was repaired, dropped or doubtful, for the field `toolspeak`."""
     return {"notes": [{"rule": note.rule, "detail": note.detail} for note in notes]}
 
 
 def write_usage(usage: Usage) -> Payload:
-    """The tokens spent, as `usage`."""
+    """Return the tokens as `usage`."""
     return {
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
@@ -218,36 +218,36 @@ def write_usage(usage: Usage) -> Payload:
 
 
 def write_estimated(usage: Usage) -> Payload:
-    """What stands beside tokens that nobody counted."""
+    """Return the field that marks an estimated usage."""
     return {"toolspeak": {"estimated": True}} if usage.estimated else {}
 
 
 CREATED = 1_767_225_600
-"""When every model is told to have been made: the API wants a time, and nobody knows one. It never changes."""
+"""The creation time of every model. The API requires one, and the real one is unknown. It never changes."""
 
 
 def write_model(name: str) -> Payload:
-    """A model (`GET /v1/models/{model}`)."""
+    """Return the body of `GET /v1/models/{model}`."""
     return {"id": name, "object": "model", "created": CREATED, "owned_by": "toolspeak"}
 
 
 def write_models(names: Sequence[str]) -> Payload:
-    """The models there are (`GET /v1/models`)."""
+    """Return the body of `GET /v1/models`."""
     return {"object": "list", "data": [write_model(name) for name in names]}
 
 
 NO_QUOTA = "insufficient_quota"
-"""The code of an error that is its type, too."""
+"""Codes of errors that are also their types."""
 KINDS = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
 
 
 def write_error(error: Refused) -> Payload:
-    """An error's body."""
+    """Return the body of an error."""
     kind = KINDS.get(error.status, "invalid_request_error" if error.status < 500 else "server_error")
     kind = error.code if error.code == NO_QUOTA else kind
     return {"error": {"message": str(error), "type": kind, "param": error.param, "code": error.code}}
 
 
 def data_line(payload: Payload) -> bytes:
-    """An event of a stream."""
+    """Return one event of a stream."""
     return f"data: {dumped(payload)}\n\n".encode()

@@ -1,4 +1,4 @@
-"""OpenAI's Responses API (`POST /v1/responses`), as OpenAI and the servers like it speak it."""
+"""OpenAI's Responses API (`POST /v1/responses`), which other servers implement too."""
 
 from .items import is_reference, stored_items
 from .reader import ReplyReader

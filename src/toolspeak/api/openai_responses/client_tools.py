@@ -1,8 +1,8 @@
-"""Tools of the Responses API that the client itself runs, and that have an item type of their own.
+"""Tools of the Responses API that the client runs, and whose calls have an item type of their own.
 
-A client offers such a tool by its type alone and knows its arguments from the API. A model is offered a function with
-these arguments. Its call goes to the client as an item of the tool's own type, and the item that answers it is read as
-the result of the call.
+A client offers such a tool by its type only and knows its parameters from the API. The model gets a function with these
+parameters. Its call goes to the client as an item of the tool's type, and the item with the output is read as the
+result of the call.
 """
 
 from __future__ import annotations
@@ -46,16 +46,15 @@ ACTION: Schema = {
         _action("wait"),
     ]
 }
-"""One thing that is done on a screen."""
+"""One action on a screen."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientTool:
-    """A tool that clients run: the name of its function, what its calls are as items, and how they differ from the
-    arguments.
+    """A tool that clients run: the name of its function, and how an item of its calls differs from the arguments.
 
-    The arguments stand in the item's field `within`, beside what `fixed` holds; without one they are fields of the item.
-    `beside` are further fields that each call has, and `output` is the type of the item that answers it.
+    The arguments are in the item's field `within`, besides the fields in `fixed`; without `within` they are fields of
+    the item. `beside` are further fields of each call, and `output` is the type of the item with the result.
     """
 
     name: str
@@ -69,21 +68,21 @@ class ClientTool:
     output: str = ""
 
     def row(self, tool: Payload) -> Payload:
-        """The function that a tool of this type is for a model."""
+        """Return the function for a tool of this type."""
         row: Payload = {"name": self.name, "description": self.description, "parameters": self.parameters}
         if "display_width" in tool:
             row["description"] += f" The screen is {tool['display_width']} × {tool.get('display_height')} pixels."
         return row | set_fields(tool, "description", "parameters")
 
     def fields(self, arguments: str) -> Payload:
-        """The fields of the item that a call is. One that broke off has no arguments."""
+        """Return the fields of a call's item. A call that broke off has no arguments."""
         values = record(loads_or(arguments, None))
         if not self.within:
             return {**self.beside, **values}
         return {**self.beside, self.within: {**self.fixed, **values}}
 
     def arguments(self, item: Payload) -> str:
-        """The arguments of the call that an item is."""
+        """Return the arguments of the call in an item."""
         names: Mapping[str, Any] = self.parameters["properties"]
         source = record(item.get(self.within)) if self.within else {name: item.get(name) for name in names}
         values = {name: value for name, value in source.items() if value not in (None, self.fixed.get(name))}
@@ -154,17 +153,17 @@ CLIENT_TOOLS: Mapping[str, ClientTool] = {
         output="tool_search_output",
     ),
 }
-"""By the type that a client offers."""
+"""The tools by the type that a client offers."""
 
 CALLED: Mapping[str, ClientTool] = {tool.item: tool for tool in reversed(CLIENT_TOOLS.values())}
-"""By the type of a call's item."""
+"""The tools by the type of a call's item."""
 ANSWERED: Mapping[str, ClientTool] = {tool.output or f"{item}_output": tool for item, tool in CALLED.items()}
-"""By the type of the item that answers a call."""
+"""The tools by the type of an output's item."""
 
 
 def client_tool(tool: Payload) -> ClientTool | None:
-    """The tool that the client runs, if this one is: a shell may also be one in a container of its provider's, and a
-    search the provider's own."""
+    """Return the tool if the client runs it. A shell may also run in a container of the provider, and a search may be
+    the provider's."""
     match tool.get("type"):
         case "shell" if record(tool.get("environment")).get("type", "local") != "local":
             return None
@@ -175,7 +174,7 @@ def client_tool(tool: Payload) -> ClientTool | None:
 
 
 def called_arguments(item: Payload) -> tuple[str, str]:
-    """The name and the arguments of the call that an item is; a screen is used by one action or by several."""
+    """Return the tool's name and the arguments in a call's item. A computer call has one action or several."""
     tool = CALLED[item["type"]]
     if tool.name == "computer" and item.get("actions") is None:
         tool = CLIENT_TOOLS["computer_use_preview"]
@@ -183,7 +182,7 @@ def called_arguments(item: Payload) -> tuple[str, str]:
 
 
 def answered(item: Payload) -> Any:
-    """What the item that answers a call says to the model, as the content of a message; None where it says nothing."""
+    """Return the content of a message for the output in an item; None for other items."""
     output = item.get("output")
     if isinstance(output, list):
         return "\n".join(_ran(row) for row in records(output)) or "(nothing)"
@@ -196,7 +195,7 @@ def answered(item: Payload) -> Any:
 
 
 def _ran(row: Payload) -> str:
-    """What came of one command."""
+    """Return the outcome of one command as text."""
     outcome = record(row.get("outcome"))
     end = "It took too long." if outcome.get("type") == "timeout" else f"Exit code: {outcome.get('exit_code')}"
     printed = [str(row.get(name) or "").rstrip("\n") for name in ("stdout", "stderr")]

@@ -1,10 +1,11 @@
-"""Calls that were run here as items, and such items as calls again.
+"""Writes calls that were run here as items, and reads such items as calls.
 
-A tool of the operator that stands for one of the provider's is told as that: `web_search_call`, `file_search_call`,
-`code_interpreter_call`. Any other is told as a tool of an MCP server: `mcp_call`. What an item has no place for stands in a
-field of our own, `toolspeak`, which clients keep that send items back as they came: the arguments, and what a search in the
-web has found. Other clients keep the fields that they know. They ask for reasoning with `encrypted_content`, the API's own
-place for what only the server reads: they get such an item behind each call.
+A tool of the operator in place of one of the provider's is written like that one: `web_search_call`,
+`file_search_call`, `code_interpreter_call`. Any other is written like a tool of an MCP server: `mcp_call`.
+
+Data without a place in the item, such as the arguments and the results of a web search, goes into our own field
+`toolspeak`. Clients that send items back unchanged keep it. Other clients drop unknown fields, but request reasoning
+with `encrypted_content`, the API's field that only the server reads: they get such an item after each call.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ FAILED = "mcp_tool_execution_error"
 
 @dataclass(frozen=True, slots=True)
 class HostedItem:
-    """The item that tells a call: its type, how its id begins, and what a stream tells before there is a result: the words
-    of the events, and the event and the field for what was written, if the API has one. `fields` gives what the item says
-    by the arguments and the result, None where there is none yet."""
+    """The item of a call: its type, the prefix of its id, and the events that a stream has before the result: their
+    names, and the event and field for the arguments, if the API has one. `fields` returns the item's fields from the
+    arguments and the result, None while there is none."""
 
     kind: str
     prefix: str
@@ -37,15 +38,14 @@ class HostedItem:
     written: tuple[str, str] = ("", "")
 
     def last_word(self, result: ToolResult | None) -> str:
-        """The event that tells the end of a call; "" where the API has none."""
+        """Return the event of the end of a call; "" if the API has none."""
         if result and result.error:
             return "failed" if self.kind == "mcp_call" else ""
         return "completed"
 
 
 def hosted_item(name: str, server: str) -> HostedItem:
-    """The item for a call of a tool. `server` is the name of the MCP server; "" for a tool that stands for one of the
-    provider's."""
+    """Return the item type for a tool. `server` is the MCP server; "" for a tool in place of a provider's."""
     return MCP if server or name not in ITEMS else ITEMS[name]
 
 
@@ -84,11 +84,11 @@ ITEMS: Mapping[str, HostedItem] = {
         ("response.code_interpreter_call_code", "code"),
     ),
 }  # fmt: skip
-"""By the types of the provider's tools."""
+"""The item types by the types of the provider's tools."""
 
 
 def begun_events(hosted: HostedItem, value: Payload, at: Payload) -> Iterator[tuple[str, Payload]]:
-    """The events of a call that is run here before it has a result, each by its type: `value` is the item as it stands,
+    """Yield the types and fields of the events of a running call, before it has a result. `value` is the item so far,
     `at` its id and index."""
     first, *others = hosted.words
     yield "response.output_item.added", {"output_index": at["output_index"], "item": value}
@@ -102,7 +102,7 @@ def begun_events(hosted: HostedItem, value: Payload, at: Payload) -> Iterator[tu
 
 
 def listing(key: str, label: str, tools: Sequence[Tool[..., Any]]) -> Payload:
-    """The item with the tools of an MCP server that the client has named; its id is `key`."""
+    """Return the item with the tools of an MCP server that the client named; its id is `key`."""
     rows = [
         {"name": one.name, "description": one.description, "input_schema": dict(one.parameters), "annotations": None}
         for one in tools
@@ -111,7 +111,7 @@ def listing(key: str, label: str, tools: Sequence[Tool[..., Any]]) -> Payload:
 
 
 def listing_events(item: Payload, index: int) -> Iterator[tuple[str, Payload]]:
-    """The events of such an item, each by its type."""
+    """Yield the types and fields of the events of such an item."""
     at = {"item_id": item["id"], "output_index": index}
     yield "response.output_item.added", {"output_index": index, "item": {**item, "tools": []}}
     yield "response.mcp_list_tools.in_progress", at
@@ -120,14 +120,14 @@ def listing_events(item: Payload, index: int) -> Iterator[tuple[str, Payload]]:
 
 
 def sealed_run(key: str, run: str, arguments: str, result: ToolResult) -> Payload:
-    """The reasoning item that has a call and its result in `encrypted_content`; `run` is the id of the call's item. Clients
-    that ask for that field send it back, also where they know neither the call's item nor our field."""
+    """Return the reasoning item with a call and its result in `encrypted_content`; `run` is the id of the call's item.
+    Clients that request that field send it back, even if they know neither the call's item nor our field."""
     kept = {"item": run, "name": result.name, "arguments": arguments, "result": result.text}
     return {"id": key, "type": "reasoning", "summary": [], "encrypted_content": seal(json.dumps(kept).encode())}
 
 
 def sealed_events(item: Payload, index: int) -> Iterator[tuple[str, Payload]]:
-    """The events of such an item, each by its type."""
+    """Yield the types and fields of the events of such an item."""
     for word in ("added", "done"):
         yield f"response.output_item.{word}", {"output_index": index, "item": item}
 
@@ -136,7 +136,7 @@ def sealed_events(item: Payload, index: int) -> Iterator[tuple[str, Payload]]:
 
 
 def opened_run(text: Any) -> tuple[str, str, str, str] | None:
-    """The id of the call's item, the tool's name, the arguments and the result of what `sealed_run` has sealed; None for
+    """Return the id of the call's item, the tool's name, the arguments and the result from `sealed_run`; None for
     anything else."""
     try:
         kept = record(json.loads(unseal(str(text))))
@@ -147,7 +147,7 @@ def opened_run(text: Any) -> tuple[str, str, str, str] | None:
 
 
 def hosted_call(item: Payload) -> tuple[str, str, str] | None:
-    """The name of the tool that an item is a call of, its arguments and its result; None where nothing of it is told."""
+    """Return the tool's name, the arguments and the result of a call's item; None if the item has none."""
     name = str(item.get("type")).removesuffix("_call")
     arguments, result = _told(item)
     kept = record(item.get(OURS)).get("arguments")
@@ -158,7 +158,7 @@ def hosted_call(item: Payload) -> tuple[str, str, str] | None:
 
 
 def _told(item: Payload) -> tuple[Any, Any]:
-    """The arguments and the result of a call, as its type has them."""
+    """Return the arguments and the result of a call, in the format of its type."""
     match item.get("type"):
         case "web_search_call":
             return None, record(item.get(OURS)).get("result")
@@ -174,7 +174,7 @@ def _told(item: Payload) -> tuple[Any, Any]:
 
 
 def _error(error: Any) -> str:
-    """What a call that failed says to a model."""
+    """Return the error of a failed call as text for a model."""
     told = record(error)
     texts = _texts(told.get("content"), "text") if told.get("type") == FAILED else ""
     return error_text(texts) if texts else _dumped(error=error)
@@ -185,7 +185,7 @@ def _texts(rows: Any, name: str) -> str:
 
 
 def _texts_in(arguments: str) -> list[str]:
-    """The texts among the arguments."""
+    """Return the strings among the arguments."""
     return [value for value in record(loads_or(arguments, None)).values() if isinstance(value, str)]
 
 

@@ -1,6 +1,6 @@
-"""The items that a conversation is made of in the Responses API, both directions: items into messages and back.
+"""The items of a conversation in the Responses API, both directions: items into messages and back.
 
-A turn of the assistant is several items there (reasoning, a message, a call each) and one message here.
+An assistant's turn is several items there (reasoning, a message, one per call) and one message here.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ HOSTED = (
     "mcp_approval_request", "mcp_approval_response", "program", "program_output", "compaction", "context_compaction",
     "configuration_update",
 )  # fmt: skip
-"""What a provider, and tools that run at it, have left in a conversation: read as far as it tells a result."""
+"""Items of a provider and of its hosted tools. They are read if they contain a result."""
 COMPACTION = (
     "conversations are not compacted here; ask for a summary in a message, as Codex does where this server is a provider of "
     "its own in the configuration (model_provider)"
 )
-"""What helps where an item asks for the conversation in a form that its provider alone can read."""
+"""The advice for an item that requests a form of the conversation that only its provider can read."""
 
 
 def read_input(value: Any, first: Sequence[Message] = ()) -> tuple[list[Message], tuple[str, ...], list[Loaded]]:
-    """The messages of an `input`, a text or a list of items, behind the `first` ones; what of it says nothing to us;
-    and the tools that it loads. Raises Refused."""
+    """Return the messages of an `input` (a string or a list of items) after the `first` ones, the names of ignored
+    items, and the tools that it loads. Raises Refused."""
     if isinstance(value, str):
         return [*first, {"role": "user", "content": value}], (), []
     reading = _Reading(first)
@@ -48,10 +48,11 @@ def read_input(value: Any, first: Sequence[Message] = ()) -> tuple[list[Message]
 
 
 class _Reading:
-    """Messages from items, one after another; what one turn of the assistant is made of becomes one message.
+    """Reads items into messages one by one. The items of one assistant's turn become one message.
 
-    An item of an unknown type is left out and named, and so is what answers it: another server, or a newer version of the
-    client, has left it there. The last item is what the reply is asked for: it must be known."""
+    An item of an unknown type, left by another server or a newer client, is dropped and reported as ignored, and so is
+    its output. The last item must be known, because the reply answers it.
+    """
 
     def __init__(self, first: Sequence[Message]) -> None:
         self.messages: list[Message] = [*first]
@@ -60,8 +61,8 @@ class _Reading:
         self._open: Message | None = None
         self._called: set[str] = set()
         self._unknown: set[str] = set()  # the ids of calls of an unknown type
-        self._ids: dict[str, str] = {}  # by the ids of items those of the calls that they are
-        self._unread: dict[str, str] = {}  # by the ids of items of which nothing is told how they are named as ignored
+        self._ids: dict[str, str] = {}  # ids of calls by the ids of their items
+        self._unread: dict[str, str] = {}  # names for `ignored` by the ids of items that are not read
         self._kinds: dict[str, Callable[[Payload, str], None]] = {
             "message": self._message,
             "reasoning": self._reasoning,
@@ -83,18 +84,18 @@ class _Reading:
         elif read := self._kinds.get(kind):
             read(item, at)
         elif kind == "item_reference":
-            raise cannot(at, "items cannot be named by their id here: send the item itself")
+            raise cannot(at, "references to items are not supported here: send the item itself")
         elif kind == "compaction_trigger":
             raise cannot(at, COMPACTION)
         elif last or not kind:
-            said = f"an item of the type {str(kind)[:100]!r} is not known here" if kind else "an item needs a type"
+            said = f"items of the type {str(kind)[:100]!r} are not supported" if kind else "an item needs a type"
             raise cannot(f"{at}.type", said)
         else:
             self._unknown |= {str(item["call_id"])} if item.get("call_id") else set()
             self.ignored.add(f"{at}.{kind[:100]}")
 
     def _hosted(self, item: Payload, at: str) -> None:
-        if item["type"] == "mcp_list_tools":  # the request itself says what is offered
+        if item["type"] == "mcp_list_tools":  # the request itself lists the tools
             return
         if (call := hosted_call(item)) is None:
             self._unread[str(item.get("id"))] = f"{at}.{item['type']}"
@@ -103,7 +104,7 @@ class _Reading:
         self._add_run(str(item.get("id") or at), *call, at)
 
     def _add_run(self, key: str, name: str, arguments: str, result: str, at: str) -> None:
-        """Adds a call that was run here, or at another provider, and its result."""
+        """Add a call that was run here or at another provider, and its result."""
         self._add_call({"call_id": key, "id": key}, name, arguments)
         self._add_result(key, result, at)
 
@@ -194,7 +195,7 @@ class _Reading:
     def _client_result(self, item: Payload, at: str) -> None:
         if (content := answered(item)) is None:
             raise _wrong(f"{at}.output", f"the output of a {item['type'].removesuffix('_output')}", item.get("output"))
-        # An item of the oldest of these types names its call by `id`, which may be that of the call's item.
+        # The oldest of these types refers to its call by `id`, which may be the id of the call's item.
         key = item.get("call_id") or item.get("id")
         self._add_result(self._ids.get(key, key) if isinstance(key, str) else key, content, at)
 
@@ -208,7 +209,7 @@ class _Reading:
         self.messages.append({"role": "tool", "tool_call_id": key, "content": content})
 
     def _turn(self, *taken: str) -> Message:
-        """The assistant's message that is being read, or a new one where that has one of these already."""
+        """Return the assistant's message that is being read, or a new one if it already has a part of this kind."""
         if self._open is None or any(name in self._open for name in taken):
             self._open = {"role": "assistant"}
             self.messages.append(self._open)
@@ -216,12 +217,12 @@ class _Reading:
 
 
 def _words(content: str | list[dict[str, Any]]) -> str:
-    """An assistant's content as the text that it is."""
+    """Return an assistant's content as one text."""
     return content if isinstance(content, str) else "".join(str(part.get("text", "")) for part in content)
 
 
 def _content(value: Any, at: str) -> str | list[dict[str, Any]]:
-    """A content as a message holds it: a text alone is a text, whatever else a list of OpenAI's content parts."""
+    """Return a content for a message: a string if it is only text, else a list of OpenAI's content parts."""
     if isinstance(value, str):
         return value
     if not isinstance(value, list):
@@ -259,8 +260,8 @@ def _wrong(at: str, expected: str, came: Any) -> Refused:
 
 
 def write_input(messages: Sequence[Message], *, thoughts: bool = False) -> list[Payload]:
-    """Messages as items. `thoughts`: send back the reasoning of earlier turns. Raises UsageError for what has no
-    item."""
+    """Return messages as items. `thoughts`: send the reasoning of earlier turns. Raises UsageError for messages that
+    have no item."""
     items: list[Payload] = []
     for at, message in enumerate(messages):
         items += _written(message, at, thoughts)
@@ -273,7 +274,7 @@ def _written(message: Message, at: int, thoughts: bool) -> list[Payload]:
         output = _write_content(content, "input_text")
         return [{"type": "function_call_output", "call_id": message.get("tool_call_id", ""), "output": output}]
     if role not in ("user", "assistant", "system", "developer"):
-        raise UsageError(f"the Responses API knows no message of the role {role!r}")
+        raise UsageError(f"the Responses API has no message with the role {role!r}")
     calls = records(message.get("tool_calls"))
     items: list[Payload] = []
     if thoughts and (thought := message.get("reasoning_content")):
@@ -314,21 +315,22 @@ def _write_part(part: Payload, kind: str) -> Payload:
         case {"type": "text" | "image_url" | "file" | "input_audio" as other}:
             raise UsageError(f"a part of the type {other!r} needs the field {other}")
         case _:
-            raise UsageError(f"the Responses API knows no part of the type {part.get('type')!r}")
+            raise UsageError(f"the Responses API has no part of the type {part.get('type')!r}")
 
 
 # ------------------------------------------------------------------ stored
 
 
 def is_reference(item: Payload) -> bool:
-    """Whether an item of an input only names one that is stored."""
+    """Whether an item of an input only refers to a stored item."""
     if "id" not in item:
         return False
     return item.get("type", "item_reference" if len(item) == 1 else "message") == "item_reference"
 
 
 def stored_items(value: Any, stamp: str) -> list[Payload]:
-    """An `input` as the items that a store has and shows: each with an id, messages with parts, names as names."""
+    """Return an `input` as the items that a store keeps and shows: each with an id, messages with parts, references
+    unchanged."""
     items = [{"role": "user", "content": value}] if isinstance(value, str) else records(value)
     return [_stored(item, f"{stamp}_{at}") for at, item in enumerate(items)]
 

@@ -9,7 +9,7 @@ from ..json_stream import Payload
 
 
 def write_logprob(token: Mapping[str, Any]) -> Payload:
-    """A token's likelihood with all that the API says of one."""
+    """Return a token's log probability with all fields of the API."""
     others = token.get("top_logprobs") or ()
     return _token(token) | {"top_logprobs": [_token(other) for other in others]}
 

@@ -1,7 +1,7 @@
-"""A reply of the Responses API, read: its bytes into events.
+"""Reads a reply of the Responses API into events.
 
-Takes what servers in the field really send: items that come without deltas, deltas that come without their item, a
-whole JSON reply where a stream was asked for, a last event that alone holds what was said.
+It accepts what real servers send: items without deltas, deltas without an item, a whole JSON reply instead of a stream,
+a last event that alone contains the text.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ ARGUMENTS = ("response.function_call_arguments",)
 
 
 class ReplyReader(Reading):
-    """Events from the bytes of a reply. It is over with an event that says so of the response."""
+    """Reads events from the bytes of a reply. It ends with an event that finishes the response."""
 
     missing = "no response.completed"
 
     def __init__(self, ids: Callable[[], str] | None = None) -> None:
         super().__init__(ids)
         self._places: dict[str, int] = {}
-        self._told: dict[int, str] = {}  # by the place of an item, the kind of deltas that told it
+        self._told: dict[int, str] = {}  # the kind of deltas that an item has had, by its index
 
     def _payload(self, payload: Payload) -> list[Event]:
         if not self._payloads.whole:
@@ -63,12 +63,12 @@ class ReplyReader(Reading):
             return self._calls.add(index=place, arguments=piece)
         if kind in TEXT or kind in THOUGHT:
             if self._told.setdefault(place, kind) != kind and kind in THOUGHT:
-                return []  # the same thought, told as a text and as its summary
+                return []  # the same thought, once as text and once as its summary
             return self._text_delta(piece, kind, records(payload.get("logprobs")))
         return []
 
     def _break(self, kind: str, what: str, payload: Payload, place: int) -> list[Event]:
-        """Parts of a thought are paragraphs."""
+        """Separate parts of a thought by a blank line."""
         later = kind == "response.reasoning_summary_part" and what == "added" and payload.get("summary_index")
         if later and self._told.get(place) == "response.reasoning_summary_text":
             return [ThoughtDelta("\n\n")]
@@ -84,7 +84,7 @@ class ReplyReader(Reading):
         return [*events, TextDelta(text)]
 
     def _place(self, payload: Payload, named: Payload) -> int:
-        """Where in the output an item stands: by its index, or by its id where a server leaves that out."""
+        """Return the index of an item in the output, or its position by id if the server sends no index."""
         key = named.get("item_id") or named.get("id")
         place = payload.get("output_index")
         if not isinstance(place, int):
@@ -142,7 +142,7 @@ class ReplyReader(Reading):
 
 
 def read_usage(usage: Payload) -> Usage:
-    """The tokens spent, from a `usage`; 0 for what it does not tell."""
+    """Return the tokens from a `usage`; 0 for missing fields."""
     return Usage(
         count(usage.get("input_tokens")),
         count(usage.get("output_tokens")),
@@ -152,6 +152,6 @@ def read_usage(usage: Payload) -> Usage:
 
 
 def _incomplete(response: Payload) -> tuple[str, Finish]:
-    """Why a response is not complete, and how the reply ended by that."""
+    """Return why a response is incomplete, and the finish reason for that."""
     reason = str(record(response.get("incomplete_details")).get("reason") or "")
     return reason, INCOMPLETE.get(reason, "length")

@@ -1,4 +1,4 @@
-"""A whole reply as the events that it could have come in."""
+"""Converts a whole reply into the events of a stream."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ...types import Reply, ToolCall
 
 
 def reply_events(reply: Reply) -> list[Event]:
-    """A reply as the events that it could have come in."""
+    """Return the events of a stream with this reply."""
     events: list[Event] = []
     for step in reply.steps:
         results = {result.id: result for result in step.results}

@@ -1,5 +1,5 @@
-"""A request to the Responses API, both directions: a `Request` into the JSON to send, and such JSON into a
-`Request`."""
+"""Converts requests to the Responses API in both directions: a `Request` into JSON for a server, and a client's JSON
+into a `Request`."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from .items import read_input, write_input
 from .tools import TOOLS, Tools, allowed, demanded_type, read_choice, read_tools, write_choice, write_tool
 
 SAMPLING = ("top_p", "presence_penalty", "frequency_penalty", "top_k", "min_p", "repetition_penalty")
-"""Settings that are passed on by their names: OpenAI's, then those that servers of one's own add."""
+"""Settings that are passed on by name: OpenAI's, then those of self-hosted servers."""
 
 LOGPROBS = "message.output_text.logprobs"
-"""What `include` says to be told the likelihoods of the text's tokens."""
+"""The value of `include` that requests log probabilities."""
 
 SEALED = "reasoning.encrypted_content"
-"""What `include` says of a client that sends back what only the server reads."""
+"""The value of `include` of clients that send back data that only the server reads."""
 
 ELSEWHERE = {
-    "background": "a response is made while its request is open; send the request without it",
-    "conversation": "no conversations are kept here; send the items, or previous_response_id",
-    "prompt": "no prompts are kept here; send the input itself",
-    "moderation": "nothing is moderated here",
+    "background": "responses in the background are not supported; send the request without it",
+    "conversation": "conversations are not stored here; send the items, or previous_response_id",
+    "prompt": "prompts are not stored here; send the input itself",
+    "moderation": "moderation is not supported",
 }
-"""Fields that ask for what only their provider has, and why they are refused."""
+"""Fields for features that only the provider has, and why they are refused."""
 
 IDLE = (
     "user", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "prompt_cache_options",
     "service_tier", "stream_options", "max_tool_calls", "context_management",
 )  # fmt: skip
-"""Fields that are known and change nothing here; they are named as ignored."""
+"""Known fields without effect here; they are reported as ignored."""
 
 ANYTHING: Schema = {}
 TEXTLIKE: Schema = {"type": ["string", "null"], "maxLength": 512}
@@ -46,7 +46,7 @@ ITEM: Schema = {
     "type": "object",
     "properties": {"type": {"type": ["string", "null"]}, "role": {"type": ["string", "null"]}},
 }
-"""An item of an input, as far as it tells what it is; the rest is looked at by who reads that kind of item."""
+"""An item of an input: its type. The reader of each type checks the rest."""
 
 BODY: Schema = {
     "type": "object",
@@ -93,13 +93,15 @@ BODY: Schema = {
         **dict.fromkeys(ELSEWHERE, ANYTHING),
     },
 }  # fmt: skip
-"""The body of a request, as far as it is read here; what else it holds is told to have been ignored."""
+"""The schema of a request body. It has the fields that are read; any others are reported as ignored."""
 
 
 def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> IncomingRequest:
-    """What a body that fits BODY asks for. `tools` makes Tools of dicts. Raises UsageError or Refused for what cannot
-    be done. Of `previous_response_id` and `store` it only tells: who has a store joins the earlier items to `input`,
-    and says in `echo` whether the response is kept.
+    """Parse a body that matches BODY. `tools` makes Tools from dicts. Raises UsageError or Refused for a request that
+    cannot be served.
+
+    `previous_response_id` and `store` are only passed on: the caller with a store adds the earlier items to `input`,
+    and sets in `echo` whether the response is stored.
     """
     fields = dict(body)
     for name, why in ELSEWHERE.items():
@@ -154,7 +156,7 @@ def _logprobs(fields: Payload) -> int | None:
 
 
 def _levels(fields: Payload) -> Payload:
-    """`reasoning.effort` and `text.verbosity` by the names that chat completions have for them."""
+    """Return `reasoning.effort` and `text.verbosity` under their names in chat completions."""
     effort, verbosity = record(fields.get("reasoning")).get("effort"), record(fields.get("text")).get("verbosity")
     return {name: value for name, value in (("reasoning_effort", effort), ("verbosity", verbosity)) if value}
 
@@ -174,7 +176,7 @@ def _format(wanted: Payload) -> Schema | None:
 
 
 def _ignored(fields: Payload) -> list[str]:
-    """The names of the fields that say nothing to us."""
+    """Return the names of the fields without effect."""
     known: Mapping[str, Any] = BODY["properties"]
     names = [name for name in fields if name not in known] + [name for name in IDLE if fields.get(name) is not None]
     if fields.get("truncation") == "auto":
@@ -183,7 +185,7 @@ def _ignored(fields: Payload) -> list[str]:
 
 
 def _echo(fields: Payload) -> Payload:
-    """What the API repeats of a request in its response; a field that was not given has the API's own default."""
+    """Return what the API repeats of a request in its response. A missing field gets the API's default."""
     text, reasoning = record(fields.get("text")), record(fields.get("reasoning"))
 
     def had(name: str, default: Any) -> Any:
@@ -235,14 +237,14 @@ def _write_tools(request: Request, tools: Sequence[Tool[..., Any]]) -> Payload:
 
 
 def write_request(request: Request, model: str, *, thoughts: bool = False) -> Payload:
-    """The JSON body of a streamed request; nothing of it is kept by the server.
+    """Return the JSON body of a streamed request; the server is told to store nothing.
 
-    `thoughts`: send back the reasoning of earlier turns, which a few servers want and others refuse. Raises
-    UsageError for what the API has no word for.
+    `thoughts`: send the reasoning of earlier turns, which a few servers need and others reject. Raises UsageError for
+    settings that the API does not have.
     """
     for name in ("stop", "seed"):
         if getattr(request, name) not in (None, ()):
-            raise UsageError(f"the Responses API knows no {name}")
+            raise UsageError(f"the Responses API has no {name}")
     items = write_input(request.messages, thoughts=thoughts)
     body: Payload = {"model": model, "input": items, "stream": True, "store": False}
     if request.tools:

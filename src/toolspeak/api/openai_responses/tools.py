@@ -1,8 +1,8 @@
-"""Tools and the choice among them as the Responses API has them, both directions.
+"""Tools and tool choice of the Responses API, both directions.
 
-A function lies flat in its tool. A `custom` tool takes any text: to a model it is a function of one text, `input`,
-and its calls are told as calls of a custom tool again. A `namespace` holds tools of which a model sees the full names;
-a call tells both parts again.
+The fields of a function are directly in its tool. A `custom` tool takes any text: the model gets a function with one
+string parameter, `input`, and its calls are written as calls of a custom tool. A `namespace` contains tools; the model
+sees their full names, and a call is written with both parts.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ Tools = Callable[[Any], tuple[Tool[..., Any], ...] | None]
 
 
 FUNCTIONS = ("function", "custom")
-"""The types of tools that the client runs and describes. Any other that is not in CLIENT_TOOLS runs at its provider: nobody
-runs it here, so that it is left out."""
+"""The types of tools that the client runs and describes. Any other type that is not in CLIENT_TOOLS runs at its provider, and
+is left out."""
 TEXT_OR_NULL: Schema = {"type": ["string", "null"]}
 TOOL: Schema = {
     "type": "object",
@@ -51,12 +51,12 @@ TOOLS: Schema = {
         },
     },
 }
-"""Tools as far as they are read here; a namespace has further ones."""
+"""The schema of tools, with the fields that are read. A namespace contains tools."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Tools that stand in the conversation: `where` they do, and the place of the message that they came with."""
+    """Tools in the conversation: `where` they are, and the index of the message that they came with."""
 
     where: str
     place: int
@@ -65,9 +65,9 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The tools that are offered; what of them says nothing to us; the types of those that their provider runs, each
-    with its name there; by their names their types and the names that calls of them are told with; which are not shown
-    before a message refers to them; and whether those are searched for here."""
+    """The tools of a request: the tools themselves; the names of ignored fields; the types of provider's tools, each
+    with its name there; types and reported names by tool; the tools that are hidden until a message refers to them, and
+    whether the gateway searches those."""
 
     tools: tuple[Tool[..., Any], ...]
     ignored: tuple[str, ...]
@@ -78,7 +78,7 @@ class Offer:
 
 
 def read_tools(value: Any, tools: Tools, loaded: Sequence[Loaded] = ()) -> Offer:
-    """The tools of a body, and those that its conversation has loaded. Raises Refused for a tool of another type."""
+    """Return the tools of a body, and those that its conversation loaded. Raises Refused for an unsupported type."""
     reading = _Reading()
     for row in _each(value):
         reading.offer(*row)
@@ -91,7 +91,7 @@ def read_tools(value: Any, tools: Tools, loaded: Sequence[Loaded] = ()) -> Offer
 
 
 class _Reading:
-    """What is gathered of the tools while they are read; see `Offer`."""
+    """Collects the tools while they are read; see `Offer`."""
 
     def __init__(self) -> None:
         self.rows: list[Payload] = []
@@ -101,7 +101,7 @@ class _Reading:
         self.hosted: list[tuple[str, str]] = []
 
     def offer(self, where: str, namespace: str, tool: Payload) -> None:
-        """Adds a tool of the body."""
+        """Add a tool of the body."""
         if row := _row(where, namespace, tool):
             self._add(row, namespace, tool)
             if tool.get("defer_loading") is True:
@@ -110,11 +110,11 @@ class _Reading:
                 self.ignored.append(f"{where}.format")
         elif tool["type"] == "namespace":
             self.ignored.append(f"{where}.description")
-        elif tool["type"] != "tool_search":  # we search where the client does not
+        elif tool["type"] != "tool_search":  # the gateway searches unless the client does
             self.hosted.append((tool["type"], f"{where}.{tool['type']}"))
 
     def load(self, where: str, namespace: str, tool: Payload, place: int) -> None:
-        """Adds a tool of the conversation, or refers to one of the body, at the place of a message."""
+        """Add a tool of the conversation, or refer to one of the body, at the index of a message."""
         if (row := _row(where, namespace, tool)) is None:
             return
         if row["name"] not in self.names:
@@ -130,8 +130,8 @@ class _Reading:
 
 
 def _row(where: str, namespace: str, tool: Payload) -> Payload | None:
-    """A tool as the function that it is for a model; None for one that is not offered. Raises Refused for one of an unknown
-    type that has parameters: it was meant for the client."""
+    """Return the function for a tool; None for one that is not offered. Raises Refused for one of an unknown type with
+    parameters, because the client should run it."""
     kind = tool["type"]
     if not namespace:
         if kind in CLIENT_TOOLS:
@@ -148,7 +148,7 @@ def _row(where: str, namespace: str, tool: Payload) -> Payload | None:
 
 
 def _each(value: Any, top: str = "tools") -> Iterator[tuple[str, str, Payload]]:
-    """Every tool with where it stands and the namespace that it is in; a namespace itself before its tools."""
+    """Yield every tool with its place and namespace; a namespace itself comes before its tools."""
     for at, tool in enumerate(records(value)):
         yield f"{top}.{at}", "", tool
         if tool.get("type") == "namespace":
@@ -157,13 +157,13 @@ def _each(value: Any, top: str = "tools") -> Iterator[tuple[str, str, Payload]]:
 
 
 def tool_names(value: Any) -> list[str]:
-    """The full names of tools."""
+    """Return the full names of tools."""
     rows = ((namespace, tool.get("name")) for _, namespace, tool in _each(value) if tool.get("type") != "namespace")
     return [full_name(namespace, name) for namespace, name in rows if isinstance(name, str)]
 
 
 def full_name(namespace: Any, name: str) -> str:
-    """The one name of a tool in a namespace; the namespace of all that have none is `functions`."""
+    """Return the model's name for a tool in a namespace. `functions` is the namespace of tools that have none."""
     if not isinstance(namespace, str) or namespace in ("", "functions"):
         return name
     return f"{namespace}{name}" if namespace.endswith("__") else f"{namespace}__{name}"
@@ -174,8 +174,8 @@ def _function(tool: Payload) -> Payload:
 
 
 def allowed(choice: Any, offer: Offer) -> tuple[Any, Offer]:
-    """What a list of allowed tools leaves of an offer, and the choice among that; any other choice leaves all. Raises
-    Refused for one that was not offered."""
+    """Return the offer without tools that a list of allowed ones leaves out, and the choice among the rest; any other
+    choice leaves all. Raises Refused for a tool that is not offered."""
     given = record(choice)
     if given.get("type") != "allowed_tools":
         return choice, offer
@@ -191,7 +191,7 @@ def allowed(choice: Any, offer: Offer) -> tuple[Any, Offer]:
 
 
 def demanded_type(choice: Any, offer: Offer) -> str:
-    """The type of the provider's tool that a choice demands, "required" where it can be any of them; "" for none."""
+    """Return the type of the provider's tool that a choice demands: "required" for any of them, "" for none."""
     if choice == "required":
         return "" if offer.tools else "required" * bool(offer.hosted)
     kind = str(record(choice).get("type"))
@@ -199,7 +199,7 @@ def demanded_type(choice: Any, offer: Offer) -> str:
 
 
 def read_choice(value: Any, offered: tuple[Tool[..., Any], ...]) -> tuple[str, tuple[Tool[..., Any], ...]]:
-    """The choice, and the tools that it leaves. Raises Refused for what was not offered."""
+    """Return the choice, and the tools that it leaves. Raises Refused for a tool that is not offered."""
     if not isinstance(value, dict):
         return of_word(value or "auto", offered, "tool_choice")
     choice = record(value)
@@ -221,12 +221,12 @@ def _named(row: Mapping[str, Any], where: str, offered: tuple[Tool[..., Any], ..
 
 
 def write_tool(tool: Tool[..., Any]) -> Payload:
-    """A tool as `tools` takes it."""
+    """Return a tool in the format of `tools`."""
     said = {"description": tool.description} if tool.description else {}
-    # Absent means true there, and a schema beyond what can be held to is then refused.
+    # The default of `strict` is true, with which the API rejects schemas that it cannot enforce.
     return {"type": "function", "name": tool.name, **said, "parameters": dict(tool.parameters), "strict": tool.strict}
 
 
 def write_choice(choice: str) -> Any:
-    """`tool_choice`: auto, none and required as they are, anything else is the name of a tool."""
+    """Return `tool_choice`: auto, none and required as they are; anything else is the name of a tool."""
     return choice if choice in WORDS else {"type": "function", "name": choice}

@@ -1,7 +1,7 @@
-"""A reply of the Responses API, written: events into a stream's bytes, or a reply into a body.
+"""Writes replies of the Responses API: events into the bytes of a stream, or a reply into a body.
 
-Every item has its life in order: added, its parts, done; the last event holds them all once more, by the same ids.
-Thoughts are told as reasoning text, or as its summary where one was asked for.
+Every item has events in order: added, its parts, done. The last event contains all items once more, with the same ids.
+Thoughts are written as reasoning text, or as its summary if the request asks for one.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ REASONS: dict[Finish, str] = {
     "limit": "max_output_tokens",
     "content_filter": "content_filter",
 }
-"""Why a response is incomplete; a reply that ended otherwise is complete."""
+"""Why a response is incomplete, by finish reason. Any other finish reason means complete."""
 
 
 @dataclass(slots=True)
 class _Item:
-    """The item that is open: what was told of it, and the head of its deltas; of a call that is run here also how it is
-    told and its result."""
+    """The open item: its content so far, and the constant start of its deltas. For a call that is run here, also its
+    item type and its result."""
 
     kind: str
     value: Payload
@@ -63,7 +63,7 @@ class _Item:
 
 
 class Building:
-    """A response while it is made: its items, and the events that tell of each step. Ids come from the stamp."""
+    """A response under construction: its items, and the events for each step. Ids come from the stamp."""
 
     def __init__(self, asked: IncomingRequest, stamp: Stamp) -> None:
         self._stamp = stamp
@@ -85,7 +85,7 @@ class Building:
 
     @property
     def status(self) -> str:
-        """What a response is that ended as the model ended it."""
+        """The status of a response that the model ended."""
         return "incomplete" if self._finish in REASONS else "completed"
 
     def begin(self) -> str:
@@ -94,7 +94,7 @@ class Building:
         )
 
     def list_tools(self) -> str:
-        """The items with the tools of servers that the client has named and does not know yet."""
+        """Return the items with the tools of the client's MCP servers that the client does not know yet."""
         items = (listing(f"mcpl_{self._stamp.id}_{at}", *one) for at, one in enumerate(self._listings.items()))
         return "".join(self._tell_whole(item, listing_events) for item in items)
 
@@ -126,7 +126,7 @@ class Building:
         return ""
 
     def _end_call(self, event: CallEnd | CallResult) -> str:
-        """The end of a call; one that is run here ends with its result."""
+        """End a call. A call that is run here ends with its result."""
         item = self._open
         if item is None:
             return ""
@@ -139,18 +139,18 @@ class Building:
         return self._close("completed" if event.whole else "incomplete")
 
     def _seal(self, result: ToolResult, item: _Item) -> str:
-        """The item that has a call and its result once more, for clients that keep no other."""
+        """Return the item that repeats a call and its result, for clients that drop the other one."""
         sealed = sealed_run(f"rs_{self._stamp.id}_{len(self.output)}", item.value["id"], item.text or "{}", result)
         return self._tell_whole(sealed, sealed_events)
 
     def end(self) -> str:
-        """The last events of a response that is as whole as the model made it."""
+        """Return the last events of a response that the model ended."""
         status, said = self.status, self._open is not None or len(self.output) > len(self._listings)
-        opened = "" if said else self._begin_text("message")[1]  # a reply of nothing is an empty text
+        opened = "" if said else self._begin_text("message")[1]  # an empty reply is an empty text
         return opened + self._close(status) + self._tell_response(f"response.{status}", status)
 
     def fail(self, error: Refused) -> str:
-        """The last events of a response that broke off; nothing of it is told to be done."""
+        """Return the last events of a response that failed. No open item is marked as done."""
         if self._open:
             self.output.append(self._value(self._open, "incomplete"))
             self._open = None
@@ -166,15 +166,15 @@ class Building:
             else "invalid_prompt"
         )
         self._error = {"code": code, "message": str(error)}
-        # Clients made for OpenAI raise at an event that holds an `error`, the others read `response.failed`.
+        # OpenAI's clients raise on an event with an `error`; others read `response.failed`.
         return self._tell("error", **words, error=told) + self._tell_response("response.failed", "failed")
 
     def response(self, status: str) -> Payload:
-        """The response as it stands."""
+        """Return the response so far."""
         return self._response(status) | self._echo
 
     def _response(self, status: str) -> Payload:
-        """The response without what it repeats of the request."""
+        """Return the response without the fields that repeat the request."""
         reason = REASONS.get(self._finish) if status == "incomplete" else None
         usage = write_usage(self._usage or Usage()) if status != "in_progress" else None
         told: Payload = {
@@ -194,14 +194,14 @@ class Building:
         return told
 
     def _more(self, kind: str, text: str) -> str:
-        """More of a text, a thought or arguments, in the item that is open or a new one."""
+        """Add text, thought or arguments to the open item, or to a new one."""
         opened, item = "", self._open
         if item is None or item.kind != kind:
             closed = self._close("completed")
             item, opened = self._begin_text(kind)
             opened = closed + opened
         item.pieces.append(text)
-        if not item.head:  # a custom tool's input is known when its arguments are whole
+        if not item.head:  # a custom tool's input is known only when its arguments are complete
             return opened
         logprobs = self._take_logprobs(item) if kind == "message" else ""
         self._sequence += 1
@@ -213,7 +213,7 @@ class Building:
         return f',"logprobs":{dumped(tokens)}'
 
     def _begin_text(self, kind: str) -> tuple[_Item, str]:
-        """A message or a reasoning item, with its only part."""
+        """Open a message or reasoning item, with its only part."""
         if kind == "message":
             value: Payload = {"type": "message", "role": "assistant", "content": []}
             part: Payload = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
@@ -236,7 +236,7 @@ class Building:
         kind, told = self._names.get(name, ("function", {"name": name}))
         named = {"call_id": call_id, **told}
         if client := CLIENT_TOOLS.get(kind):
-            # Such an item says nothing before its arguments are whole: clients refuse one without them.
+            # Sent only once its arguments are complete: clients reject such an item without them.
             self._begin_item(_Item("function_call", {"type": client.item, **named}), client.prefix)
             return ""
         if kind == HOSTED:
@@ -252,7 +252,7 @@ class Building:
         return self._add(item, "fc", "response.function_call_arguments.delta")
 
     def _add(self, item: _Item, prefix: str, delta: str, **place: int) -> str:
-        """Opens an item; of its deltas all but their text is made once."""
+        """Open an item. The start of its deltas is serialized only once."""
         self._begin_item(item, prefix)
         if delta:
             opening = dumped({"type": delta, **self._at(item), **place})[:-1]
@@ -267,7 +267,7 @@ class Building:
         return {"item_id": item.value["id"], "output_index": len(self.output)}
 
     def _close(self, status: str) -> str:
-        """The last events of the item that is open."""
+        """Return the last events of the open item."""
         item = self._open
         if item is None:
             return ""
@@ -309,7 +309,7 @@ class Building:
         return done + self._tell("response.content_part.done", **at, content_index=0, part=part)
 
     def _value(self, item: _Item, status: str) -> Payload:
-        """An item with all that was told of it."""
+        """Return an item with its whole content."""
         value, text = item.value | {"status": status}, item.text
         match value["type"]:
             case "message":
@@ -329,7 +329,8 @@ class Building:
                 return value | {"arguments": text or "{}"}
 
     def _tell_response(self, kind: str, status: str) -> str:
-        """An event that holds the response. What it repeats of the request, all the tools too, is made JSON once."""
+        """Return an event with the response. The part that repeats the request, with all tools, is serialized only
+        once."""
         self._sequence += 1
         made = f"{dumped(self._response(status))[:-1]},{self._echoed[1:]}"
         return f'event: {kind}\ndata: {{"type":"{kind}","response":{made},"sequence_number":{self._sequence}}}\n\n'
@@ -346,13 +347,13 @@ DEFAULTS: Mapping[str, Any] = {
     "instructions": None, "metadata": {}, "parallel_tool_calls": True, "temperature": 1.0, "tool_choice": "auto",
     "tools": [], "top_p": 1.0, "store": False,
 }  # fmt: skip
-"""What a response has to hold where nothing of the request is known."""
+"""The required fields of a response, if the request is unknown."""
 
 
 class ReplyWriter:
-    """A stream's bytes from events: `begin`, `feed` each event, then `close`, or `error` where it broke off.
+    """Writes events as a stream: `begin`, `feed` each event, then `close`, or `error` after a failure.
 
-    `response` is the whole response once the last event was fed.
+    `response` is the whole response after the last event.
     """
 
     keep_alive = KEEP_ALIVE
@@ -378,7 +379,7 @@ class ReplyWriter:
 
 
 def write_reply(replies: Sequence[Reply], asked: IncomingRequest, stamp: Stamp) -> Payload:
-    """The one body of the one reply."""
+    """Return the body of the reply; the API has only one."""
     building = Building(asked, stamp)
     building.list_tools()
     steps = asked.visible_steps(replies[0])
@@ -389,7 +390,7 @@ def write_reply(replies: Sequence[Reply], asked: IncomingRequest, stamp: Stamp) 
 
 
 def write_usage(usage: Usage) -> Payload:
-    """The tokens spent, as `usage`."""
+    """Return the tokens as `usage`."""
     return {
         "input_tokens": usage.prompt_tokens,
         "input_tokens_details": {"cached_tokens": usage.cached_tokens, "cache_write_tokens": 0},

@@ -1,7 +1,7 @@
 """The prompts and replies of the empower-functions package, without its server and its compiled library.
 
-`prompt_messages` gives the package's bytes; `chat_completion` and `chat_chunks` turn what the model
-answers into OpenAI's form. docs/how-to/migrate.md says where this behaves better on purpose.
+`prompt_messages` returns exactly the package's prompts; `chat_completion` and `chat_chunks` convert the model's output
+to OpenAI's format. docs/how-to/migrate.md lists the intended differences.
 """
 
 from .prompt import prompt_messages

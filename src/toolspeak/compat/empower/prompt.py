@@ -1,7 +1,7 @@
-"""A conversation in OpenAI's form as the package tells it to its model: two roles, four tags.
+"""Converts a conversation in OpenAI's format to the package's prompts: two roles, four tags.
 
-`<u>` a user's text, `<r>` what tools returned (both in user turns), `<c>` an assistant's text, `<f>` its
-calls. The first turn carries the functions instead of a tag. The texts are what the model was trained on.
+`<u>` is a user's text, `<r>` a tool's result (both in user turns), `<c>` an assistant's text, `<f>` its calls. The
+first turn contains the functions instead of a tag. The texts are those that the model was trained on.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _TAGS = {"user": ("user", "<u>"), "tool": ("user", "<r>"), "assistant": ("assist
 
 @dataclass(slots=True)
 class _Turn:
-    """What one role said in a row: `text` of a user or assistant, `rows` of tools, `first` its message."""
+    """Consecutive messages of one role: `text` of a user or assistant, `rows` of tool results, `first` its first
+    message."""
 
     role: str
     first: Mapping[str, Any]
@@ -39,10 +40,10 @@ def prompt_messages(
     functions_def: Sequence[Mapping[str, Any]] | None,
     include_thinking: bool = False,
 ) -> list[dict[str, Any]]:
-    """The messages to send, each a dict of role (user or assistant) and content; nothing given is changed.
+    """Return the messages to send, each a dict of role (user or assistant) and content. The arguments are not changed.
 
-    `functions_def` are function objects, bare or in OpenAI's wrapper. Raises UsageError, InvalidTool for a
-    function; a note on the error says which message or function it was.
+    `functions_def` are function objects, plain or in OpenAI's wrapper. Raises UsageError, or InvalidTool for a
+    function; a note on the error names the message or function.
     """
     functions = [_function(given, f"functions_def[{i}]") for i, given in enumerate(functions_def or ())]
     if include_thinking and not functions:
@@ -62,7 +63,7 @@ def prompt_messages(
 
 
 def _opening(system: str | None, functions: Sequence[Mapping[str, Any]], thinking: bool) -> str:
-    """What stands before the first user's text."""
+    """Return the text before the first user's text."""
     if not functions:
         return f"{system}\n\n" if system else ""
     instruction = (_INSTRUCTION if system is None else system) + (_THINKING if thinking else "")
@@ -75,7 +76,8 @@ def _user(text: str) -> dict[str, Any]:
 
 
 def _turns(messages: Sequence[Mapping[str, Any]]) -> tuple[str | None, list[_Turn]]:
-    """The text of a leading system message, and the turns after it: what one role said in a row is one turn."""
+    """Return the text of a leading system message, and the turns after it, with consecutive messages of one role
+    merged."""
     if not messages:
         raise UsageError("Messages cannot be empty")
     system = _text(messages[0]) if messages[0].get("role") == "system" else None
@@ -128,7 +130,7 @@ def _add_user(turns: list[_Turn], last: _Turn | None, message: Mapping[str, Any]
 
 
 def _row(message: Mapping[str, Any]) -> dict[str, Any]:
-    """What a tool returned: its JSON, or {"result": ...} where it is none."""
+    """Return a tool's result: its JSON, or {"result": ...} for other text."""
     if "content" not in message:
         raise UsageError('"content" must be provided for message with role "tool"')
     if not message.get("tool_call_id"):
@@ -142,7 +144,7 @@ def _row(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _assistant(message: Mapping[str, Any]) -> str:
-    """A text behind `<c>`, or calls behind `<f>`; where there are both, the text comes before the calls."""
+    """Return a text after `<c>`, or calls after `<f>`; if there are both, the text comes first."""
     calls = message.get("tool_calls")
     if calls is not None and not isinstance(calls, list):
         raise UsageError("Tool calls must be an array")
@@ -172,7 +174,7 @@ def _called(call: Any) -> Any:
 
 
 def _text(message: Mapping[str, Any]) -> str:
-    """A message's content as text: content parts are joined, what is no text is refused."""
+    """Return a message's content as text: content parts are joined, other content is refused."""
     content: Any = message.get("content")
     if isinstance(content, str):
         return content
@@ -190,7 +192,7 @@ def _part(part: Any) -> str | None:
 
 
 def _function(given: Mapping[str, Any], path: str) -> Mapping[str, Any]:
-    """A function object that the package would take, out of OpenAI's wrapper if it is in one."""
+    """Return a function object that the package accepts, without OpenAI's wrapper."""
     if given.get("type") == "function" and isinstance(given.get("function"), Mapping):
         given, path = given["function"], f"{path}.function"
     if fault := _fault(given):
@@ -201,7 +203,7 @@ def _function(given: Mapping[str, Any], path: str) -> Mapping[str, Any]:
 
 
 def _fault(given: Mapping[str, Any]) -> str:
-    """What the package has against a function object, "" when nothing."""
+    """Return what the package rejects in a function object, "" if nothing."""
     for key in ("name", "description", "parameters"):
         if given.get(key) is None:
             return f"{key} must be provided"

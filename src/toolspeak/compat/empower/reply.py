@@ -1,8 +1,8 @@
-"""Reads the replies of the package's model into OpenAI's format, whole or streamed.
+"""Converts replies of the package's model to OpenAI's format, whole or streamed.
 
-`<f>` and the calls as a JSON list, or `<c>` and a text, either behind a `<thinking>` block. The thinking
-stays in `content`, tags and all, as the package has it. Completions are those of OpenAI's older API,
-`{"id", "created", "model", "choices": [{"text", "finish_reason"}], "usage"}`, which llama.cpp gives.
+A reply is `<f>` with calls as a JSON list, or `<c>` with a text, either after a `<thinking>` block. The thinking stays
+in `content` with its tags, as in the package. Completions are those of OpenAI's older API, `{"id", "created", "model",
+"choices": [{"text", "finish_reason"}], "usage"}`, which llama.cpp returns.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ _THOUGHT_ENDS = "</thinking>"
 
 
 def separate_thinking(text: str) -> tuple[str | None, str]:
-    """The thinking, up to and with its closing tag (None when there is none), and what follows it."""
+    """Return the thinking with its tags (None if there is none), and the rest of the text."""
     before, tag, after = text.partition(_THOUGHT_ENDS)
     return (before + tag, after) if tag else (None, text)
 
 
 def chat_completion(completion: Mapping[str, Any]) -> dict[str, Any]:
-    """A whole completion as a chat completion. A text that is neither `<f>` nor `<c>` is its own content.
+    """Return a whole completion as a chat completion. A text with neither `<f>` nor `<c>` becomes the content.
 
-    Calls that are cut off are no calls: `finish_reason` is then `length`.
+    Incomplete calls are dropped, and `finish_reason` is then `length`.
     """
     choice = completion["choices"][0]
     decoder = _decoder()
@@ -54,9 +54,9 @@ def chat_completion(completion: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def chat_chunks(chunks: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The pieces of a completion as the pieces of a chat completion: a role, then text or calls, then the end.
+    """Yield the chunks of a completion as chunks of a chat completion: a role, then text or calls, then the end.
 
-    A call's name comes whole and its arguments piece by piece, both under the call's index.
+    A call's name comes whole, its arguments in pieces, both with the call's index.
     """
     decoder = _decoder()
     head: dict[str, Any] = {}
@@ -81,7 +81,7 @@ def chat_chunks(chunks: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]
 
 
 class _Deltas:
-    """Events as the deltas of a message, one call after another."""
+    """Converts events to deltas of a message, one call after another."""
 
     def __init__(self) -> None:
         self.completion = ""

@@ -1,10 +1,10 @@
-"""The interface of trivialai, for programs that were written against it: the published article's and that of version
-0.7.18.
+"""The interface of trivialai, for programs that were written against it: that of the published article, and that of
+version 0.7.18.
 
     from toolspeak.compat.trivialai import tools, ollama
 
-`Tools` and `generate_tool_call` are the article's, `ToolKit` and `loadch` those of version 0.7.18.
-docs/how-to/migrate.md says what is left out, what replaces it, and where this behaves better on purpose.
+`Tools` and `generate_tool_call` are the article's, `ToolKit` and `loadch` are those of version 0.7.18.
+docs/how-to/migrate.md lists what is missing, what replaces it, and the intended differences.
 """
 
 from . import ollama, tools

@@ -1,7 +1,7 @@
-"""Reads a function's signature: its arguments as text for a model, and as a check of values.
+"""Reads a function's signature: formats its arguments as text for a model, and checks values against it.
 
-Values are what JSON can hold, and what `literals` reads beyond it. An annotation that this file does not
-know accepts anything: the function itself has the last word.
+Values are those of JSON and those that `literals` reads beyond it. An unknown annotation accepts any value: the
+function itself decides.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _NAMED = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, Parameter.
 
 
 def signature(fn: Callable[..., Any]) -> inspect.Signature:
-    """The signature, annotations that were written as strings evaluated where they can be.
+    """Return the signature, with string annotations evaluated if possible.
 
-    Raises ValueError or TypeError for a callable that has none.
+    Raises ValueError or TypeError for a callable without a signature.
     """
     try:
         return inspect.signature(fn, eval_str=True)
@@ -28,7 +28,7 @@ def signature(fn: Callable[..., Any]) -> inspect.Signature:
 
 
 def arguments(sig: inspect.Signature) -> dict[str, Parameter]:
-    """The parameters that can be given by name, in order; `*args` and `**kwargs` are not among them."""
+    """Return the parameters that can be passed by name, in order, without `*args` and `**kwargs`."""
     return {name: p for name, p in sig.parameters.items() if p.kind in _NAMED}
 
 
@@ -43,7 +43,7 @@ def takes_any_name(sig: inspect.Signature) -> bool:
 
 
 def bound(sig: inspect.Signature, given: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """`given` as positional and keyword arguments, so that positional-only parameters can be given too."""
+    """Return `given` as positional and keyword arguments, so that positional-only parameters can be passed too."""
     positional: list[Any] = []
     keywords = dict(given)
     for name, parameter in sig.parameters.items():
@@ -54,7 +54,7 @@ def bound(sig: inspect.Signature, given: Mapping[str, Any]) -> tuple[tuple[Any, 
 
 
 def format_signature(name: str, sig: inspect.Signature) -> str:
-    """`name(url: str, deep: bool = False) -> None`; what is not annotated is `Any`."""
+    """Return `name(url: str, deep: bool = False) -> None`; a missing annotation is `Any`."""
     parts = [
         f"{p.name}: {format_type(p.annotation)}" + ("" if is_required(p) else f" = {p.default!r}")
         for p in arguments(sig).values()
@@ -63,7 +63,7 @@ def format_signature(name: str, sig: inspect.Signature) -> str:
 
 
 def format_type(annotation: Any) -> str:
-    """An annotation as a person would write it."""
+    """Return an annotation as people write it."""
     if annotation is Parameter.empty:
         return "Any"
     if isinstance(annotation, str):
@@ -83,16 +83,16 @@ def format_type(annotation: Any) -> str:
 
 
 def accepts(parameter: Parameter, value: Any) -> bool:
-    """Whether a value may be given for a parameter: it fits the annotation, or is the default."""
+    """Whether a value may be passed for a parameter: it matches the annotation, or is the default."""
     if value is None and parameter.default is None:
         return True
     return fits(value, parameter.annotation)
 
 
 def fits(value: Any, annotation: Any) -> bool:
-    """Whether a value is of an annotation's type: as deep as lists and dicts go, and losslessly.
+    """Whether a value matches an annotation, including the items of lists and dicts, without loss.
 
-    An int is a float, as in Python; a bool is neither.
+    An int is accepted as a float, as in Python; a bool is neither.
     """
     if annotation is None or annotation is types.NoneType:
         return value is None

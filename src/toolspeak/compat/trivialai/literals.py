@@ -14,7 +14,7 @@ import unicodedata
 from typing import Any
 
 MAX_DEPTH = 64
-"""Brackets within brackets; what is deeper is refused rather than met with a RecursionError."""
+"""The most levels of nesting; more is refused, before it causes a RecursionError."""
 
 _BLANKS = re.compile(r"\s*")
 _NUMBER = re.compile(r"-?[0-9]+(?P<fraction>(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)")
@@ -36,7 +36,7 @@ _SIMPLE = {c: c for c in "\\'\"/"} | {"a": "\a", "b": "\b", "f": "\f", "n": "\n"
 
 
 def loads(text: str) -> Any:
-    """The one value that `text` is. ValueError when it is none, or more than one."""
+    """Return the one value in `text`. Raises ValueError for none, or more than one."""
     try:
         return json.loads(text, strict=False, parse_constant=_no_constant)
     except (ValueError, RecursionError):
@@ -48,7 +48,7 @@ def loads(text: str) -> Any:
 
 
 def read(text: str, at: int, depth: int = 0) -> tuple[Any, int]:
-    """The value that begins at `at`, and where it ends. ValueError when there is none."""
+    """Return the value that starts at `at`, and where it ends. Raises ValueError if there is none."""
     at = _skip(text, at)
     if depth > MAX_DEPTH:
         raise ValueError(f"nested deeper than {MAX_DEPTH} at {at}")
@@ -72,7 +72,7 @@ def read(text: str, at: int, depth: int = 0) -> tuple[Any, int]:
 
 
 def _items(text: str, at: int, closer: str, depth: int, already: tuple[Any, ...] = ()) -> tuple[list[Any], int, int]:
-    """The values up to `closer`, those read `already` in front; how many commas were read; where they end."""
+    """Return the values up to `closer`, after those in `already`; the number of commas; and the end."""
     values = list(already)
     commas = 0
     at = _skip(text, at)
@@ -88,7 +88,7 @@ def _items(text: str, at: int, closer: str, depth: int, already: tuple[Any, ...]
 
 
 def _braces(text: str, at: int, depth: int) -> tuple[Any, int]:
-    """A dict, or a set when no colon follows the first value."""
+    """Return a dict, or a set if no colon follows the first value."""
     at = _skip(text, at)
     if text.startswith("}", at):
         return {}, at + 1
@@ -133,7 +133,7 @@ def _unquote(quoted: re.Match[str]) -> str | bytes:
     if "\\" not in inner:
         return inner
     value = _ESCAPE.sub(_unescape, inner)
-    # The halves of a surrogate pair were two escapes; together they are one character.
+    # A surrogate pair is two escapes and one character.
     return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 

@@ -1,7 +1,6 @@
-"""Asking a model for a text, and for a text that passes a check.
+"""Requests a text from a model, and a text that passes a check.
 
-A model here is whatever has `generate(system, prompt) -> LLMResult`; a toolspeak model stands in for one
-anywhere (`as_llm`).
+A model is any object with `generate(system, prompt) -> LLMResult`. A toolspeak model can be used instead (`as_llm`).
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from .results import GenerationError, LLMResult, TransformError
 from .thinking import split_thoughts
 
 Transform = Callable[[Any], Any]
-"""Text → value. It fails by raising TransformError, or (the article's way) gives (value, True) or (None, False)."""
+"""Text → value. It fails by raising TransformError, or (as in the article) returns (value, True) or (None, False)."""
 
 
 @runtime_checkable
 class Generates(Protocol):
-    """A model in the form of this package."""
+    """A model with the interface of this package."""
 
     def generate(self, system: str, prompt: str) -> LLMResult: ...
 
@@ -34,9 +33,9 @@ LLM = Generates | Model | str
 
 
 class LLMMixin:
-    """What a model gets from being able to `generate`: checked answers, and thoughts split off.
+    """The methods that a model with `generate` gets: checked answers, and separation of thoughts.
 
-    Thoughts are split off where both tags are set, on the class or on the instance.
+    Thoughts are separated if both tags are set, on the class or on the instance.
     """
 
     THINK_OPEN: str | None = None
@@ -53,15 +52,15 @@ class LLMMixin:
         images: Any = None,
         retries: int = 5,
     ) -> LLMResult:
-        """Ask until `transformFn` takes the answer, `retries` times at most; see the function of that name."""
+        """Ask until `transformFn` accepts the answer, at most `retries` times; see the function of that name."""
         return _checked(lambda: self._ask(system, prompt, images), transformFn, retries)
 
     def generate_json(self, system: str, prompt: str, images: Any = None, retries: int = 5) -> LLMResult:
-        """Ask until the answer is one value that `loadch` reads."""
+        """Ask until the answer is one value that `loadch` can parse."""
         return _checked(lambda: self._ask(system, prompt, images), _plain(loadch), retries)
 
     def split_think_full(self, resp: str) -> tuple[str, str | None]:
-        """The text without its thoughts, and the thoughts, None where there are none."""
+        """Return the text without its thoughts, and the thoughts, None if there are none."""
         if not (self.THINK_OPEN and self.THINK_CLOSE):
             return resp, None
         return split_thoughts(resp, self.THINK_OPEN, self.THINK_CLOSE)
@@ -71,13 +70,13 @@ class LLMMixin:
 
 
 class ModelLLM(LLMMixin):
-    """A toolspeak model in the form of this package; `raw` is its whole Reply."""
+    """A toolspeak model with the interface of this package; `raw` is its whole Reply."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
 
     def generate(self, system: str, prompt: str, images: Any = None) -> LLMResult:
-        """One answer. A toolspeak model takes no images this way."""
+        """Return one answer. Images are not supported in this way."""
         if images is not None:
             raise UsageError("images go to a toolspeak model as content parts of a message: see toolspeak.generate")
         first: list[Message] = [{"role": "system", "content": system}] if system else []
@@ -89,7 +88,7 @@ class ModelLLM(LLMMixin):
 
 
 def as_llm(llm: LLM) -> Generates:
-    """A model in the form of this package, made of a toolspeak one, or the name of one, where it is not in it."""
+    """Return a model with the interface of this package, wrapping a toolspeak model or the name of one."""
     if isinstance(llm, Generates):
         return llm
     if isinstance(llm, str | Model):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are untyped programs
@@ -98,16 +97,17 @@ def as_llm(llm: LLM) -> Generates:
 
 
 def generate(llm: LLM, system: str, prompt: str) -> LLMResult:
-    """One answer, as text."""
+    """Return one answer as text."""
     return as_llm(llm).generate(system, prompt)
 
 
 def generate_checked(llm: LLM, transform: Transform, system: str, prompt: str, retries: int = 5) -> LLMResult:
-    """The first answer that `transform` takes, as the value it makes of it; the prompt is the same each time.
+    """Return the first answer that `transform` accepts, with the transformed value as content. The prompt is always the
+    same.
 
-    When none of `retries` is taken it ends as the transform reports failure: GenerationError
-    `failed-on-N-retries` where it raises TransformError, a content of None where it gives (None, False).
-    Any other exception of the transform is its own fault and comes through.
+    If none of `retries` is accepted, the result is as the transform reports failure: GenerationError
+    `failed-on-N-retries` if it raises TransformError, a content of None if it returns (None, False). Any other
+    exception of the transform is passed on.
     """
     model = as_llm(llm)
     return _checked(lambda: model.generate(system, prompt), transform, retries)
@@ -137,7 +137,7 @@ def _checked(ask: Callable[[], LLMResult], transform: Transform, retries: int) -
 
 
 def _plain(transform: Transform) -> Transform:
-    """A transform whose every value is a success, a pair that ends in a bool too."""
+    """Return a transform whose every value counts as success, even a pair that ends in a bool."""
     return lambda resp: (transform(resp), True)
 
 

@@ -1,4 +1,4 @@
-"""Values out of what a model wrote: one that is the whole answer, or every one that can be found."""
+"""Parses values in a model's output: one that is the whole answer, or every one that can be found."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _ONE_LINE_FENCE = re.compile(r"```(?:\w+\s+|(?:json|python)(?=\W))?(.*)```", re.
 
 
 def loadch(resp: Any) -> Any:
-    """The value that a whole answer is, taken out of the one code fence around it if there is one.
+    """Return the value of a whole answer, without the code fence around it, if there is exactly one.
 
-    What is a list, dict, tuple, number or bool already is passed through. Raises TransformError:
-    `no-message-given` for None, `parse-failed` for everything else.
+    A list, dict, tuple, number or bool is returned unchanged. Raises TransformError: `no-message-given` for None,
+    `parse-failed` for everything else.
     """
     if resp is None:
         raise TransformError("no-message-given")
@@ -32,10 +32,10 @@ def loadch(resp: Any) -> Any:
 
 
 def loadchmulti(resp: Any) -> list[Any]:
-    """Every value in an answer: those in its code fences, else every object in its text.
+    """Return every value in an answer: those in its code fences, else every object in its text.
 
-    A fence that holds a list gives the list's values. Raises TransformError: `no-message-given` for
-    None, `parse-failed` where there is no value at all.
+    A fence with a list yields the list's items. Raises TransformError: `no-message-given` for None, `parse-failed` if
+    there is no value.
     """
     if resp is None:
         raise TransformError("no-message-given")
@@ -69,7 +69,7 @@ def _in_fences(text: str) -> Iterator[Any]:
 
 
 def _fences(text: str) -> Iterator[str]:
-    """What stands in each fence that is closed. Searched for by hand: a regex looks for each end anew."""
+    """Yield the content of each closed fence. Searched by hand, because a regex would search for each end again."""
     opened = text.find("```")
     while opened >= 0:
         line_end = text.find("\n", opened)
@@ -92,7 +92,7 @@ def _outside_fences(text: str) -> str:
 
 
 def _objects(text: str) -> Iterator[Any]:
-    """Every object in a text, read where it begins, so that a brace inside a string is no brace."""
+    """Yield every object in a text. Each is parsed from its start, so a brace inside a string does not count."""
     at = text.find("{")
     while at >= 0:
         try:

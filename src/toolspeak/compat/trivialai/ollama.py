@@ -1,4 +1,4 @@
-"""A model served by Ollama, over its own API and the standard library."""
+"""A model served by Ollama, through its own API and the standard library."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .results import LLMResult
 
 
 class Response:
-    """What the server answered."""
+    """A server's response."""
 
     def __init__(self, status_code: int, body: bytes) -> None:
         self.status_code = status_code
@@ -36,10 +36,10 @@ class Response:
 
 
 class Ollama(LLMMixin):
-    """One model of a server, asked through `/api/generate`, thoughts split off.
+    """One model of a server, used through `/api/generate`, with thoughts separated.
 
-    Making one sends nothing; the first question shows whether the server and the model are there.
-    `timeout` is in seconds. `skip_healthcheck` is taken for the sake of programs that give it.
+    The constructor sends nothing; the first request shows whether the server and the model exist. `timeout` is in
+    seconds. `skip_healthcheck` is accepted for programs that pass it, and ignored.
     """
 
     THINK_OPEN = "<think>"
@@ -65,7 +65,7 @@ class Ollama(LLMMixin):
             self.THINK_CLOSE = close_think  # pyright: ignore[reportConstantRedefinition]
 
     def generate(self, system: str, prompt: str, images: Sequence[bytes | Path] | None = None) -> LLMResult:
-        """One answer. Raises a ModelError that says what the server said where it gives none."""
+        """Return one answer. Raises a ModelError with the server's message if there is none."""
         body: dict[str, Any] = {
             "model": self.model,
             "stream": False,
@@ -101,7 +101,7 @@ def _post(url: str, body: dict[str, Any], timeout: float | None) -> Response:
 
 
 def _refusal(url: str, response: Response) -> ModelError:
-    """The error for a status that is not 200, with what the server said about it."""
+    """Return the error for a status other than 200, with the server's message."""
     try:
         said = response.json()["error"]
     except (ValueError, KeyError, TypeError):

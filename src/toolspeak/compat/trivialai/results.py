@@ -1,4 +1,4 @@
-"""The result of a generation, and the error that it raises."""
+"""The result of a generation, and its error."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from ... import errors
 
 
 class LLMResult(NamedTuple):
-    """What a model answered: the `raw` response, the `content` made of it, and the thought split off it.
+    """A model's answer: the `raw` response, the `content` made from it, and the separated thought.
 
-    The scratchpad is printed only where there is one, so that a result reads alike in programs of both
-    ages: it came to this tuple years after the other two.
+    The repr shows the scratchpad only if there is one, so that results look the same in programs of both versions: the
+    field was added years after the other two.
     """
 
     raw: Any
@@ -25,7 +25,7 @@ class LLMResult(NamedTuple):
 
 
 class TransformError(errors.ToolspeakError):
-    """A text that is not what was wanted: `message` is a short code, `raw` the text."""
+    """A text that is not as expected: `message` is a short code, `raw` the text."""
 
     status = 422
 
@@ -36,7 +36,7 @@ class TransformError(errors.ToolspeakError):
 
 
 class GenerationError(errors.GenerationError):
-    """No try gave what was wanted: `raw` is the last text, `attempts` holds every try."""
+    """No attempt succeeded: `raw` is the last text, `attempts` are all of them."""
 
     def __init__(
         self, message: str = "Generation Error", raw: Any = None, *, attempts: Sequence[errors.Attempt] = ()

@@ -1,4 +1,4 @@
-"""The thoughts that a model wrote between two tags, apart from its answer."""
+"""Separates the thoughts that a model wrote between two tags from its answer."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import re
 
 
 def split_thoughts(text: str, opener: str, closer: str) -> tuple[str, str | None]:
-    """The answer without any of its thoughts, and the thoughts, None where there are none.
+    """Return the answer without its thoughts, and the thoughts, None if there are none.
 
-    A thought that was never closed reaches to the end. White space around the parts goes only where a
-    thought was taken out.
+    A thought without a closing tag extends to the end. White space is trimmed only where a thought was removed.
     """
     thought = re.compile(f"{re.escape(opener)}(.*?)(?:{re.escape(closer)}|$(?![\\s\\S]))", re.DOTALL)
     thoughts = [part for part in (m.strip() for m in thought.findall(text)) if part]

@@ -31,7 +31,7 @@ If you do not need to call a tool, respond normally instead of emitting a tool-c
 
 
 class Evidence(TypedDict, total=False):
-    """What a refused call was refused for; lists of names are sorted."""
+    """Details of a refused call; lists of names are sorted."""
 
     tool: str
     expected: Sequence[str]
@@ -45,9 +45,9 @@ class Evidence(TypedDict, total=False):
 
 
 class ToolCallError(TransformError):
-    """A call that cannot be made: `code` says why in a word, `detail` in a sentence for the model.
+    """A call that cannot be made: `code` is a short reason, `detail` a sentence for the model.
 
-    Every field of Evidence is an attribute, None where it does not apply.
+    Every field of Evidence is an attribute, None if it does not apply.
     """
 
     def __init__(self, code: str, detail: str | None = None, *, raw: Any = None, **evidence: Unpack[Evidence]) -> None:
@@ -65,7 +65,7 @@ class ToolCallError(TransformError):
         self.available_tools = evidence.get("available_tools")
 
     def public_dict(self) -> dict[str, Any]:
-        """The error as data to show a model: type, code, message, and what is known beside them."""
+        """Return the error as data for a model: type, code, message, and the available details."""
         known = ((name, getattr(self, name)) for name in Evidence.__annotations__)
         return {"type": "tool-error", "code": self.code, "message": self.detail} | {
             name: value for name, value in known if value is not None
@@ -73,7 +73,7 @@ class ToolCallError(TransformError):
 
 
 class ToolKit:
-    """Functions under their names, sync and async alike: described, checked, called. Falsy when empty."""
+    """Functions by name, sync and async alike: described, checked, called. False if empty."""
 
     TOOL_CALL_TYPE = "tool-call"
 
@@ -94,14 +94,14 @@ class ToolKit:
         return sorted(self._tools)
 
     def add_tool(self, fn: Callable[..., Any], *, name: str | None = None) -> None:
-        """Add a function. ValueError when its name is taken or it has none."""
+        """Add a function. Raises ValueError if its name is taken or it has none."""
         name = _name_of(fn, name)
         if name in self._tools:
             raise ValueError(f"Duplicate tool name: {name!r}")
         self._tools[name] = fn
 
     def ensure_tool(self, fn: Callable[..., Any], *, name: str | None = None) -> None:
-        """Add a function, in place of the one that had its name."""
+        """Add a function, replacing one with the same name."""
         self._tools[_name_of(fn, name)] = fn
 
     def remove_tool(self, name: str) -> None:
@@ -110,7 +110,7 @@ class ToolKit:
         del self._tools[name]
 
     def to_tool_shape(self) -> dict[str, Any]:
-        """The form of a call, as an example."""
+        """Return the format of a call, as an example."""
         return {
             "type": self.TOOL_CALL_TYPE,
             "tool": f"<one of: {', '.join(self.tool_names())}>",
@@ -118,7 +118,7 @@ class ToolKit:
         }
 
     def to_tool_prompt(self) -> str:
-        """What to tell a model: the form of a call, and each tool's signature and first line of help."""
+        """Return the prompt about the tools: the format of a call, and each tool's signature and first line of help."""
         if not self._tools:
             return ""
         shape = json.dumps(self.to_tool_shape(), indent=2)
@@ -135,7 +135,7 @@ class ToolKit:
         return f"{shown}\n{help_line}\n"
 
     def check_tool(self, tool_call: Any) -> dict[str, Any]:
-        """The call, unchanged, when its tool is here and its arguments fit. Raises ToolCallError."""
+        """Return the call unchanged, if its tool exists and its arguments match. Raises ToolCallError."""
         if not isinstance(tool_call, dict):
             came = type(tool_call).__name__
             detail = "Tool call must be a JSON object."
@@ -155,16 +155,16 @@ class ToolKit:
         return call
 
     def call_tool(self, tool_call: Any) -> Any:
-        """Check a call and run it; the result of an async tool is waited for, inside a running loop too.
+        """Check a call and run it. Waits for the result of an async tool, even inside a running loop.
 
-        Raises ToolCallError for a call that does not fit; what the tool itself raises comes through.
+        Raises ToolCallError for an invalid call; exceptions of the tool are passed on.
         """
         fn, positional, keywords = self._bound(tool_call)
         result = fn(*positional, **keywords)
         return run_sync(_outcome(result)) if inspect.isawaitable(result) else result
 
     async def acall_tool(self, tool_call: Any) -> Any:
-        """The same from async code; a tool that is not async runs in a thread and holds up nothing."""
+        """`call_tool` for async code; a sync tool runs in a thread and blocks nothing."""
         fn, positional, keywords = self._bound(tool_call)
         if inspect.iscoroutinefunction(fn):
             return await fn(*positional, **keywords)
@@ -187,13 +187,13 @@ async def _outcome(awaitable: Awaitable[Any]) -> Any:
 def check_arguments(
     name: str, fn: Callable[..., Any], args: Any, raw: Any, types: Mapping[str, Any] | None = None
 ) -> None:
-    """Raise ToolCallError unless `args` is a dict that the function takes: names first, then types.
+    """Raise ToolCallError unless `args` is a dict that the function accepts: names first, then types.
 
-    `types` stand before the function's own annotations.
+    `types` take precedence over the function's own annotations.
     """
     try:
         sig = annotations.signature(fn)
-    except (ValueError, TypeError):  # some builtins have no signature: they check for themselves
+    except (ValueError, TypeError):  # some builtins have no signature and check the arguments themselves
         return
     parameters = annotations.arguments(sig)
     about: Evidence = {"tool": name, "expected": sorted(parameters)}
@@ -217,7 +217,7 @@ def check_arguments(
 def _check_names(
     parameters: Mapping[str, inspect.Parameter], given: Mapping[Any, Any], about: Evidence, raw: Any, *, any_name: bool
 ) -> None:
-    """Raise ToolCallError for arguments that the function does not know, then for those that it lacks."""
+    """Raise ToolCallError for unknown arguments, then for missing ones."""
     unexpected = sorted(str(key) for key in given if key not in parameters)
     if unexpected and not any_name:
         detail = _list_names("Unexpected", unexpected, about)

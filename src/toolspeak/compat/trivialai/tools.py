@@ -1,8 +1,8 @@
-"""A set of functions in the form of the article: listed with its types, called by `functionName` and `args`.
+"""A set of functions in the format of the article: listed with types, called by `functionName` and `args`.
 
     {"functionName": "screenshot", "args": {"url": "https://example.org/"}}
 
-Give a model another `Tools` and it can call other functions, and none but those.
+A model can call the functions of the `Tools` that it is given, and no others.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _Entry:
 
 
 class Environment(Protocol):
-    """What `generate_tool_call` needs of a set of tools."""
+    """What `generate_tool_call` needs from a set of tools."""
 
     def list(self) -> Any: ...
 
@@ -42,7 +42,7 @@ class Environment(Protocol):
 
 
 class Tools:
-    """Functions under names. Only a call that names one of them, with arguments it takes, is ever run."""
+    """Functions by name. A call is run only if it names one of them, with arguments that it accepts."""
 
     def __init__(self) -> None:
         self._env: dict[str, _Entry] = {}
@@ -56,8 +56,8 @@ class Tools:
     ) -> bool:
         """Add a function: `define("shot", take_shot)`, or the package's `define(take_shot, "shot")`.
 
-        False, and nothing changes, when the name is taken. AssertionError when a parameter has no
-        annotation and no `type` is given for it, or there is neither docstring nor `description`.
+        Returns False, without any change, if the name is taken. AssertionError if a parameter has no annotation and no
+        `type` is given for it, or if there is neither a docstring nor a `description`.
         """
         function, label, article = _in_order(name, fn)
         types = dict(type) if type is not None else _annotated(function)
@@ -80,11 +80,11 @@ class Tools:
         return True
 
     def list(self) -> listing[dict[str, Any]]:
-        """Each tool's name, types (as Python has them) and description."""
+        """Return each tool's name, types (as in Python) and description."""
         return [{"name": k, "type": dict(v.type), "description": v.description} for k, v in self._env.items()]
 
     def check(self, tool_call: Any) -> dict[str, Any]:
-        """The call, unchanged, when it can be run; otherwise the ToolCallError says what is wrong with it."""
+        """Return the call unchanged if it can be run. Raises ToolCallError."""
         if not isinstance(tool_call, dict):
             detail = "Tool call must be a JSON object."
             came = type(tool_call).__name__
@@ -101,7 +101,7 @@ class Tools:
         return call
 
     def validate(self, tool_call: Any) -> bool:
-        """Whether a call can be run: its tool is here, and it takes these arguments and needs no others."""
+        """Whether a call can be run: its tool exists, accepts these arguments and requires no others."""
         try:
             self.check(tool_call)
         except ToolCallError:
@@ -109,14 +109,14 @@ class Tools:
         return True
 
     def transform(self, resp: Any) -> tuple[dict[str, Any], bool] | tuple[None, bool]:
-        """The call that a text is, and True; or None and False."""
+        """Return the call in a text, and True; or None and False."""
         try:
             return self.check(loadch(resp)), True
         except TransformError:
             return None, False
 
     def call(self, tool_call: Any) -> Any:
-        """The result of a call, or None without running anything when it is not valid: `validate` tells which."""
+        """Return the result of a call, or None without running anything if it is invalid: see `validate`."""
         if not self.validate(tool_call):
             return None
         function = self._env[tool_call["functionName"]].function
@@ -125,7 +125,7 @@ class Tools:
 
 
 def generate_tool_call(tools: Environment, llm: LLM, prompt: str, retries: int = 5) -> LLMResult:
-    """The call that a request asks for, as `content`; None there when no try gave a valid one."""
+    """Return the call for a request as `content`; None if no attempt gave a valid one."""
     return generate_checked(llm, tools.transform, _SYSTEM % tools.list(), prompt, retries)
 
 
@@ -133,7 +133,7 @@ generateToolCall = generate_tool_call  # noqa: N816 - as the article spells it
 
 
 def _in_order(name: Any, fn: Any) -> tuple[Callable[..., Any], str, bool]:
-    """The function, its name, and whether they came in the article's order."""
+    """Return the function, its name, and whether they came in the article's order."""
     if isinstance(name, str) and callable(fn):
         return fn, name, True
     if callable(name) and (fn is None or isinstance(fn, str)):
@@ -142,7 +142,7 @@ def _in_order(name: Any, fn: Any) -> tuple[Callable[..., Any], str, bool]:
 
 
 def _annotated(fn: Callable[..., Any]) -> dict[str, Any] | None:
-    """The types of a function's parameters, or None when one of them has none."""
+    """Return the types of a function's parameters, or None if one has no annotation."""
     try:
         parameters = annotations.arguments(annotations.signature(fn))
     except (ValueError, TypeError):  # some builtins have no signature

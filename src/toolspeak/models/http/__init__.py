@@ -1,3 +1,3 @@
-"""Models over HTTP: any server that speaks an API of `api/`."""
+"""Models over HTTP: any server with an API of `api/`."""
 
 from .client import Http as Http

@@ -1,4 +1,4 @@
-"""Addresses of servers, and what may be shown of them: no credentials, no keys."""
+"""Addresses of servers, and the part of them that may be shown: no credentials, no keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ USERINFO = re.compile(r"//[^/?#]*@")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Address:
-    """A server's base address: `shown` holds neither the user and password nor the query, which may be secret."""
+    """A server's base address. `shown` is without user, password and query, which may be secret."""
 
     shown: str
     query: str = ""
@@ -31,39 +31,39 @@ class Address:
 
     @property
     def root(self) -> Address:
-        """The server's own address, without the `/v1` at which an API begins."""
+        """The server's address without the API's path, such as `/v1`."""
         return replace(self, shown=self.shown.removesuffix("/v1"))
 
     @property
     def basic(self) -> str:
-        """The `Authorization` header that user and password make, "" without them."""
+        """The `Authorization` header for user and password, "" without them."""
         if not (self.user or self.password):
             return ""
         return "Basic " + base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
 
     @property
     def secrets(self) -> list[str]:
-        """All that must not be shown, in each form in which a server may echo it."""
+        """Return everything that must not be shown, in each form in which a server may echo it."""
         parts = [self.user, self.password, quote(self.password, safe=""), self.basic.removeprefix("Basic "), self.query]
         return [part for part in [*parts, *(pair.partition("=")[2] for pair in self.query.split("&"))] if part]
 
 
 def parse_address(url: str, *, default_path: str = "", endpoint: str = "") -> Address:
-    """The address in a URL; `default_path` where it has none, `endpoint` taken off where it was given whole."""
+    """Return the address in a URL, with `default_path` if it has none, and without `endpoint` if it has that."""
     safe = USERINFO.sub("//", url).partition("?")[0]
     expected = f"expected an address such as http://localhost:8000/v1, got {safe!r}"
     try:
         parts = urlsplit(url.strip())
         port = parts.port
-        (parts.hostname or "").encode("idna")  # as the resolver will: no empty or endless parts
+        (parts.hostname or "").encode("idna")  # encoded as the resolver does, which refuses empty and too long labels
     except UnicodeError:
-        raise UsageError(f"{expected}: its host is no name that a host can have") from None
+        raise UsageError(f"{expected}: its host name is invalid") from None
     except ValueError as error:
         raise UsageError(f"{expected}: {USERINFO.sub('//', str(error))}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
         raise UsageError(expected)
     if re.search(r"[\s\x00-\x1f]", parts.netloc + parts.path):
-        raise UsageError(f"{expected}: it holds a blank")
+        raise UsageError(f"{expected}: it contains a blank")
     path = parts.path.rstrip("/").removesuffix(endpoint).rstrip("/") or default_path
     host = parts.netloc.rpartition("@")[2]
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
@@ -71,8 +71,8 @@ def parse_address(url: str, *, default_path: str = "", endpoint: str = "") -> Ad
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:
-    """The text with every secret, and every word that begins like a long one, replaced: servers echo keys, even
-    masked."""
+    """Return the text with every secret replaced, and every word that starts like a long secret: servers echo keys,
+    even masked."""
     for secret in sorted({s for s in secrets if len(s) >= 4}, key=len, reverse=True):
         text = text.replace(secret, "[hidden]")
         if len(secret) >= 16:
@@ -81,7 +81,7 @@ def redact(text: str, secrets: Iterable[str]) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address or name is of this very machine. What cannot be told is not."""
+    """Whether an address or name is of this machine. False if that is unknown."""
     bare = host.strip("[]").lower()
     if bare == "localhost":
         return True

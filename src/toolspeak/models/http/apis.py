@@ -1,4 +1,4 @@
-"""The kinds of API that a model over HTTP can have: path, codec and capabilities of each."""
+"""The APIs that a model over HTTP can have: path, codec and capabilities of each."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from ...api.stream_reader import Reading
 from ..base import Capability
 
 HELD: Mapping[str, Capability] = {"grammar_field": "grammar", "schema_field": "schema", "tag_field": "tags"}
-"""What a server is known to be held to, by the option that says where it takes it."""
+"""The constraint that a server enforces, by the option that names its field."""
 
 
 def able_by(held: Mapping[str, str]) -> frozenset[Capability]:
-    """What a server can be held to, by where it takes it. llama.cpp alone reads a grammar of words and calls letter by
-    letter as fast as one of calls: elsewhere that is what tags are for."""
+    """Return the constraints that a server enforces, from the options with their fields.
+
+    Only llama.cpp enforces a grammar of text and calls as fast as one of calls alone. Other servers have structural
+    tags for that.
+    """
     found: set[Capability] = {HELD[name] for name in held if name in HELD}
     if held.get("grammar_field") == "grammar":
         found.add("free")
@@ -25,12 +28,12 @@ def able_by(held: Mapping[str, str]) -> frozenset[Capability]:
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """How one kind of API is asked: its paths, its codec, and what a server of that kind can do.
+    """How one API is used: its paths, its codec, and what a server with it can do.
 
-    `key_header` names the header of the key where that is not `Authorization`; `headers` go with every request.
-    `sampling` are the settings of `Request.sampling` that it has a place for, None for all that it does not refuse itself;
-    `logprobs` and `thinks` say whether likelihoods can be asked for and reasoning be switched. `held` are the options of
-    `write` that name where a server takes what its sampling is held to.
+    `key_header` is the header of the key, if not `Authorization`; `headers` are sent with every request. `sampling` are
+    the supported settings of `Request.sampling`, None for all; `logprobs` and `thinks` say whether log probabilities
+    can be requested and reasoning be switched. `held` are the options of `write` that name the server's fields for
+    constraints.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""`Http`: a model behind one HTTP API. It builds requests, sends them, retries them, and turns replies into events."""
+"""`Http`: a model behind an HTTP API. It builds requests, sends them, retries them, and turns replies into events."""
 
 from __future__ import annotations
 
@@ -50,20 +50,19 @@ if TYPE_CHECKING:
     import aiohttp
 
 VECTORS = 256_000_000
-"""Bytes of vectors in one answer: 2,048 of 4,096 numbers each, in JSON, and some more."""
+"""The most bytes of a response with vectors: 2,048 of 4,096 numbers each, in JSON, and a margin."""
 NAME_ONE = "name one: model=… or #name at the end of the address"
 
 
 class Http:
     """A model behind an HTTP server; `url` is the API's base, such as `http://localhost:8000/v1`.
 
-    Without `model` the server is asked which one it has. `key` stands before the provider's environment
-    variable. `native=False` is for a server that takes no tools: a Speaker then writes them into the
-    prompt. `timeout` is one number of seconds for all waits, or Timeouts. `retries` bounds how often a
-    request is sent again, only while nothing of the reply has been passed on; a server's Retry-After is
-    honoured up to a minute, a longer one ends in RateLimited at once. Proxies of the environment are used
-    with `trust_env`. `defaults` are sampling settings for requests that have none. Connections are kept for reuse, by all
-    models alike, until the event loop ends or `aclose` is called.
+    Without `model`, the server is asked for its only model. `key` takes precedence over the provider's environment
+    variable. `native=False` is for a server without tools: a Speaker then writes them into the prompt. `timeout` is one
+    number of seconds for all waits, or Timeouts. `retries` is how often a request is sent again, only before any part
+    of the reply was passed on. A server's Retry-After is respected up to a minute; a longer one raises RateLimited at
+    once. `trust_env` uses the proxies of the environment. `defaults` are sampling settings for requests without them.
+    Connections are shared by all models and reused until the event loop ends or `aclose` is called.
     """
 
     def __init__(
@@ -100,55 +99,56 @@ class Http:
         self._trust_env = trust_env
         self.defaults = defaults
         self.in_pieces = False
-        """Whether pieces come as the server cut them; else those that arrive together are one."""
+        """Whether deltas are passed on one by one; otherwise those that arrive together are joined."""
 
     def __repr__(self) -> str:
         return f"Http({self.address.shown!r}, {self.model!r})"
 
     @property
     def endpoint(self) -> str:
-        """The URL that a request goes to, without credentials."""
+        """The URL of requests, without credentials."""
         return self.address.shown + self._api.path
 
     @property
     def plain(self) -> frozenset[Capability]:
-        """What it can do beside taking tools."""
+        """The capabilities besides tools."""
         return self._api.plain
 
     @property
     def known(self) -> Known:
-        """What is known of the model before its server is asked."""
+        """What is known about the model before its server is asked."""
         chats = self.api != "completions"
         return Known(self.model or "", tools="tools" in self.capabilities or None, completes=not chats, chats=chats)
 
     def body(self, request: Request) -> bytes:
-        """The exact body of a request; the model's name is empty until the server was asked for it."""
+        """Return the exact body of a request. The model's name is empty until the server was asked for it."""
         request, _ = self._supported(request)
         self._check(request)
         return self._written(request)
 
     def able(self, capabilities: Collection[Capability], **fields: str) -> Http:
-        """The same, known to have these capabilities; `fields` of `apis.HELD` say where its server takes what."""
+        """Return the same model with these capabilities; `fields` of `apis.HELD` name the server's fields for
+        constraints."""
         other = copy.copy(self)
         other.capabilities = frozenset(capabilities)
         other._held = {**self._held, **{name: value for name, value in fields.items() if value}}
         return other
 
     def completing(self) -> Http:
-        """The same model behind the same server's /completions: it continues a prompt."""
+        """Return the same model through the server's /completions, which continues a prompt."""
         if self.api not in ("openai", "completions", "responses"):
-            raise UsageError(f"{self.name} is asked through an API that continues no exact prompt")
+            raise UsageError(f"{self.name} is used through an API that cannot continue a prompt")
         other = copy.copy(self)
         other.api, other._api, other._writing = "completions", APIS["completions"], {}
         other.capabilities = other._api.native | able_by(self._held)
         return other
 
     async def aclose(self) -> None:
-        """Closes the connections kept by the running event loop, other models' too: all share them."""
+        """Close the connections of the running event loop, which all models share."""
         await close_sessions()
 
     def stream(self, request: Request) -> AsyncGenerator[Event]:
-        """The reply's events; see the protocol. Closing the iterator closes the connection at once."""
+        """Yield the reply's events; see the protocol. Closing the iterator closes the connection at once."""
         request, notes = self._supported(request)
         self._check(request)
         if request.prompt is not None and self.api != "completions":
@@ -158,11 +158,11 @@ class Http:
         return retrying(lambda: self._once(request, notes), at_most(self.retries))
 
     async def embed(self, texts: Sequence[str], *, dimensions: int | None = None) -> Vectors:
-        """A vector for each text; see `models.embed.Embedder`."""
+        """Return a vector for each text; see `models.embed.Embedder`."""
         return await retried(lambda: self._embed(texts, dimensions), at_most(self.retries))
 
     async def _embed(self, texts: Sequence[str], dimensions: int | None) -> Vectors:
-        """One exchange, without retries."""
+        """Return the vectors from one HTTP exchange, without retries."""
         import aiohttp
 
         with self._explaining():
@@ -184,8 +184,8 @@ class Http:
                 response.close()
 
     async def count(self, request: Request) -> int | None:
-        """The tokens of a request, as the server counts them; None where it cannot. Raises what the server reports
-        only where counting is a part of its API."""
+        """Return the tokens of a request as the server counts them; None if it cannot. Raises the server's errors only
+        if counting is part of its API."""
         self.model = self.model or await self.only_model()
         if self._api is APIS["anthropic"]:
             return await count_messages(self._post, self._api.path + "/count_tokens", request, self.model)
@@ -196,7 +196,7 @@ class Http:
         return await count_chat(self._post, request, self.model)
 
     async def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """The answer to a body posted beside the API: `/v1` is no part of the path."""
+        """Return the response to a body posted outside of the API's path (without `/v1`)."""
         return await self.fetch(path, body, seconds=self.timeouts.connect, root=True)
 
     def _check(self, request: Request) -> None:
@@ -213,7 +213,7 @@ class Http:
         check_settings(request, self.name, self._api.sampling, logprobs=self._api.logprobs)
 
     def _written(self, request: Request) -> bytes:
-        """The body of a request that is supported and checked."""
+        """Return the body of a request after the checks."""
         held = {name: value for name, value in self._held.items() if name in self._api.held}
         if request.tools:
             request = replace(request, tools=in_words(request.tools))
@@ -225,7 +225,8 @@ class Http:
         return without_unsupported(self.defaults.fill(request), self._api.sampling, thinks=thinks, engine=engine)
 
     async def _once(self, request: Request, notes: Sequence[Note]) -> AsyncGenerator[Event]:
-        """One exchange. `notes` come with the first event: until then somebody may ask again."""
+        """Run one HTTP exchange. `notes` are sent with the first event, because the request may be sent again before
+        it."""
         with self._explaining():
             loop = asyncio.get_running_loop()
             self.model = self.model or await self.only_model()
@@ -250,7 +251,7 @@ class Http:
                             await drain(response)
                         yield event
                     if not over:
-                        reader.feed(b"")  # an error that came behind these events, in the same piece
+                        reader.feed(b"")  # raises an error that followed these events in the same piece
                     if reader.received > before:
                         waiting.until(loop.time() + self.timeouts.between)
             finally:
@@ -258,14 +259,14 @@ class Http:
                 response.close()
 
     async def _chunk(self, waiting: ReadTimeout, reader: Reading) -> bytes:
-        """The next bytes, b"" at the end."""
+        """Return the next bytes, b"" at the end."""
         import aiohttp
 
         try:
             return await waiting.read()
         except TimeoutError:
             if reader.received:
-                waited = f"nothing more came for {self.timeouts.between:g} s"
+                waited = f"no data arrived for {self.timeouts.between:g} s"
                 raise StreamCut(f"the reply broke off: {waited}", text=reader.text) from None
             raise self._too_slow() from None
         except (aiohttp.ClientError, OSError) as error:
@@ -274,7 +275,7 @@ class Http:
     async def _send(
         self, method: str, path: str, due: float, body: bytes | None = None, *, root: bool = False
     ) -> aiohttp.ClientResponse:
-        """A good answer, its body still to be read. `root`: the path is one of the server's, not of its API."""
+        """Return a successful response with unread body. `root`: the path is relative to the server, not to its API."""
         import aiohttp
 
         session = await get_session(trust_env=self._trust_env)
@@ -305,24 +306,25 @@ class Http:
 
     @property
     def models_path(self) -> str:
-        """The path of the API that lists the server's models."""
+        """The API's path of the list of models."""
         return self._api.models_path
 
     def names_in(self, listed: dict[str, Any]) -> list[str]:
-        """The names of the models in such a list."""
+        """Return the names of the models in such a list."""
         return self._api.read_models(listed)
 
     async def models(self) -> list[str]:
-        """The names of the models that the server has. Raises ModelError, UnknownModel where it does not tell."""
+        """Return the names of the server's models. Raises ModelError, or UnknownModel if it does not list them."""
         try:
             return self.names_in(await self.fetch(self.models_path, seconds=self.timeouts.first))
         except (BadRequest, ServerFailed):
             raise UnknownModel(f"{self.address.shown} does not list its models; {NAME_ONE}") from None
 
     async def fetch(self, path: str, body: Any = None, *, seconds: float = 10.0, root: bool = False) -> dict[str, Any]:
-        """The JSON object at a path of the API, with a `body` that of a POST; `root`: of the server, beside its API.
+        """Return the JSON object at a path of the API; with a `body` by POST. `root`: the path is relative to the
+        server.
 
-        An empty one where it is something else. Raises ModelError; ServerFailed for what is no JSON.
+        Any other JSON gives an empty object. Raises ModelError; ServerFailed for a response that is not JSON.
         """
         due = asyncio.get_running_loop().time() + seconds
         data = None if body is None else _encode(body)
@@ -336,7 +338,7 @@ class Http:
                 response.close()
 
     async def only_model(self) -> str:
-        """The one model that the server has. Raises UnknownModel where it has several or does not tell."""
+        """Return the server's only model. Raises UnknownModel if it has several or does not list them."""
         names = await self.models()
         if len(names) != 1:
             listed = self._hide(", ".join(excerpt(name, 100) for name in names[:20])) + (
@@ -347,8 +349,8 @@ class Http:
         return names[0]
 
     def _too_slow(self) -> ModelUnreachable:
-        said = f"the server took the request and did not begin to answer within {self.timeouts.first:g} s"
-        return ModelUnreachable(f"{said}; give it longer with timeout=…", timed_out=True)
+        said = f"the server accepted the request but did not start to answer within {self.timeouts.first:g} s"
+        return ModelUnreachable(f"{said}; use a longer timeout=…", timed_out=True)
 
     def _unreachable(self, reason: str) -> ModelUnreachable:
         advice = self._provider.start or "check that it runs and that the address is right"
@@ -356,7 +358,7 @@ class Http:
 
     @contextmanager
     def _explaining(self) -> Generator[None]:
-        """Errors that leave this block say who was asked and where, and hold no secret."""
+        """Add the server and its address to errors that leave the block, and remove secrets."""
         try:
             yield
         except ModelError as error:
@@ -380,7 +382,7 @@ class Http:
 
     @property
     def secrets(self) -> list[str]:
-        """What no text may show: its key, and what is secret in its address."""
+        """Return what no text may show: the key, and the secret parts of the address."""
         return [self._key, *self.address.secrets]
 
     def _hide(self, text: str) -> str:
@@ -391,4 +393,4 @@ def _encode(body: dict[str, Any]) -> bytes:
     try:
         return json.dumps(body, allow_nan=False).encode()
     except (TypeError, ValueError) as error:
-        raise UsageError(f"the request holds something that is not JSON: {error}") from None
+        raise UsageError(f"the request contains a value that is not JSON: {error}") from None

@@ -1,4 +1,4 @@
-"""Asks a server for the number of tokens of a request, where it can tell. `plan.token_estimate` serves all others."""
+"""Asks a server for the number of tokens of a request, if it can count. `plan.token_estimate` is for all others."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from ...errors import ModelError, Refused
 from ...types import Request
 
 Ask = Callable[[str, Payload], Awaitable[Payload]]
-"""Posts a body to a path of the server, and gives the JSON object it answers with. Raises ModelError."""
+"""Posts a body to a path of the server and returns the JSON object of the response. Raises ModelError."""
 
 
 async def count_messages(ask: Ask, path: str, request: Request, model: str) -> int | None:
-    """As a server tells that speaks the Messages API."""
+    """Return the count from a server with the Messages API."""
     return anthropic.read_count(await ask(path, anthropic.write_count(request, model)))
 
 
 async def count_chat(ask: Ask, request: Request, model: str) -> int | None:
-    """As a server tells whose `/tokenize` takes messages (vLLM) or a text (llama.cpp); None where none does."""
+    """Return the count from a server whose `/tokenize` takes messages (vLLM) or text (llama.cpp); None if it has
+    neither."""
     messages = openai_chat.write_messages(request.messages)
     body: Payload = {"model": model, "messages": messages}
     if request.tools:
@@ -34,7 +35,7 @@ async def count_chat(ask: Ask, request: Request, model: str) -> int | None:
 
 
 async def count_text(ask: Ask, prompt: str, model: str) -> int | None:
-    """As a server tells of the exact text that it continues."""
+    """Return the count for the exact text that the server continues."""
     try:
         told = await ask("/tokenize", {"model": model, "prompt": prompt, "content": prompt, "add_special": True})
         return _length(told)
@@ -52,7 +53,7 @@ async def _by_template(ask: Ask, body: Payload) -> int:
 
 
 def _length(told: Payload) -> int:
-    """The tokens that `/tokenize` tells: counted by vLLM, listed by llama.cpp. Raises LookupError for an empty list,
-    which is what llama.cpp makes of a body without a text."""
+    """Return the tokens from `/tokenize`: vLLM counts them, llama.cpp lists them. Raises LookupError for an empty list,
+    which is llama.cpp's response to a body without text."""
     count: Any = told.get("count")
     return count if isinstance(count, int) else len(told["tokens"]) or told["count"]

@@ -1,4 +1,4 @@
-"""The servers known by name: address, key variable and kind of API of each."""
+"""The servers that are known by name, each with its address, key variable and API."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A server known by name: its address, the environment variables of its key and address, how it differs.
+    """A server known by name: its address, the environment variables of its key and address, and its peculiarities.
 
-    `start` is what to do when nothing answers; `writing` are options of the codec's `write_request`; `thinks`: a
-    request may switch reasoning on and off; `engine` is what it holds its sampling with (see `schema.portable`);
-    `models` are beginnings of the names of models that it alone serves.
+    `start` is advice if nothing answers; `writing` are options of the codec's `write_request`; `thinks`: a request may
+    switch reasoning on and off; `engine` is what enforces its constraints (see `schema.portable`); `models` are
+    prefixes of the names of models that only it serves.
     """
 
     name: str
@@ -55,5 +55,5 @@ _HOSTED = frozenset(urlsplit(row.url).hostname for row in PROVIDERS.values() if 
 
 
 def hosted(url: str) -> bool:
-    """Whether an address is that of a hosted API known by name: it tells texts and markers apart by itself."""
+    """Whether an address is that of a known hosted API, which separates text from control tokens by itself."""
     return urlsplit(url).hostname in _HOSTED

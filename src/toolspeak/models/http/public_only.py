@@ -1,7 +1,6 @@
-"""Restricts requests to addresses of the public network, excluding this machine and its neighbors.
+"""Restricts requests to public addresses, excluding this machine and its private networks.
 
-Asked of the very address that a connection is made to, since a name may stand for another one each time it is looked
-up.
+The check applies to the address of the actual connection, because a name may resolve to another one at each lookup.
 """
 
 from __future__ import annotations
@@ -11,19 +10,19 @@ import socket
 from typing import Any
 
 _EMBEDDING = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("::/96"))
-"""IPv6 networks whose addresses end in an IPv4 address, beside those that `ipaddress` knows."""
+"""IPv6 networks whose addresses end in an IPv4 address, besides those that `ipaddress` knows."""
 _LOCAL = ipaddress.ip_network("64:ff9b:1::/48")
 
-NOT_PUBLIC = "is not an address of the public network"
+NOT_PUBLIC = "is not a public address"
 
 
 class PrivateAddress(OSError):
-    """A connection to an address that is not public was about to be made."""
+    """A connection to an address that is not public was refused."""
 
 
 def is_public(host: str) -> bool:
-    """Whether an IP address is one of the public network: no private, loopback, link-local, shared or multicast one,
-    nor an IPv6 form of such. Raises ValueError for what is no IP address."""
+    """Whether an IP address is public: not private, loopback, link-local, shared or multicast, nor an IPv6 form of such
+    an address. Raises ValueError for anything else."""
     address = ipaddress.ip_address(host.partition("%")[0])
     if not _plain(address):
         return False
@@ -41,7 +40,7 @@ def _plain(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
 
 
 def public_socket(info: Any) -> socket.socket:
-    """A socket for one entry of `getaddrinfo`. Raises PrivateAddress where the entry's address is not public."""
+    """Return a socket for an entry of `getaddrinfo`. Raises PrivateAddress if its address is not public."""
     family, kind, protocol, _, target = info
     if not is_public(str(target[0])):
         raise PrivateAddress(f"{target[0]} {NOT_PUBLIC}")

@@ -1,4 +1,4 @@
-"""The timeout of a reply: one timer that is extended as data arrives."""
+"""The timeout of a reply: a single timer that is extended as data arrives."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 class ReadTimeout:
-    """Reads the pieces of a body. Where one has not come in time, the wait for it ends in TimeoutError.
+    """Reads the chunks of a body. Raises TimeoutError if a chunk does not arrive in time.
 
-    `until` sets another time. A listener who takes his time between two reads is not hurried.
+    `until` sets another deadline. Time that the consumer takes between two reads does not count.
     """
 
     def __init__(self, content: aiohttp.StreamReader, due: float) -> None:
@@ -24,13 +24,13 @@ class ReadTimeout:
         self._waiting = False
 
     def until(self, due: float) -> None:
-        """Waits until then, for this piece and those to come."""
+        """Set the deadline for this chunk and later ones."""
         self._due = due
-        if due < self._set:  # a later one is met by looking again
+        if due < self._set:  # a later deadline is found when the timer fires
             self.close()
 
     async def read(self) -> bytes:
-        """The next bytes, b"" at the end."""
+        """Return the next bytes, b"" at the end."""
         if self._timer is None:
             self._arm()
         self._waiting = True
@@ -40,7 +40,7 @@ class ReadTimeout:
             self._waiting = False
 
     def close(self) -> None:
-        """Waits no more."""
+        """Cancel the timer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

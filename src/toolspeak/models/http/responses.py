@@ -1,4 +1,4 @@
-"""An HTTP server's answer: its body within bounds, and what a refusal or a broken connection means."""
+"""HTTP responses: reads bodies within limits, and explains refusals and broken connections."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from yarl import URL
 
 DRAIN = 0.25
-"""Seconds that a server gets to close a reply that is over, so that its connection can be used again."""
+"""Seconds to read the rest of a finished reply, so that its connection can be reused."""
 
 
 @lru_cache(256)
 def whole_url(text: str) -> URL:
-    """A URL taken apart, which costs as much as making all the rest of a request."""
+    """Parse a URL, cached: parsing costs as much as building the rest of a request."""
     from yarl import URL
 
     return URL(text)
 
 
 async def refusal(response: aiohttp.ClientResponse) -> ModelError:
-    """The error that an answer other than 2xx stands for."""
+    """Return the error for a response with a status other than 2xx."""
     status = response.status
     if 300 <= status < 400:
         target = _shown(response.headers.get("Location", ""))
@@ -40,7 +40,7 @@ async def refusal(response: aiohttp.ClientResponse) -> ModelError:
 
 
 async def read_start(response: aiohttp.ClientResponse, limit: int) -> bytes:
-    """The answer's body as far as it comes, up to `limit` bytes, within seconds."""
+    """Return the start of the body, up to `limit` bytes, within a few seconds."""
     import aiohttp
 
     body = bytearray()
@@ -52,7 +52,7 @@ async def read_start(response: aiohttp.ClientResponse, limit: int) -> bytes:
 
 
 async def drain(response: aiohttp.ClientResponse) -> None:
-    """Reads what is left of a reply that is over: only then is its connection free for the next request."""
+    """Read the rest of a finished reply, which makes its connection available for the next request."""
     if response.content.at_eof():
         return
     import aiohttp
@@ -81,14 +81,14 @@ REASONS = {
 
 
 def cause(error: Exception) -> str:
-    """What went wrong with a connection, in few words: an aiohttp error's own may hold the whole request."""
+    """Return a short reason for a failed connection: an aiohttp error's own text may contain the whole request."""
     name = type(error).__name__
     words = getattr(getattr(error, "os_error", error), "strerror", None)
     return REASONS.get(name) or words or f"{name.removeprefix('Client').removesuffix('Error')} error"
 
 
 async def read_all(response: aiohttp.ClientResponse, limit: int) -> bytes:
-    """The whole body. Raises ServerFailed for one larger than `limit` bytes, and what aiohttp raises."""
+    """Return the whole body. Raises ServerFailed if it has more than `limit` bytes, and what aiohttp raises."""
     body = bytearray()
     while chunk := await response.content.readany():
         body += chunk

@@ -1,8 +1,8 @@
-"""HTTP sessions, one for each event loop, so that connections are reused and closed when their loop ends.
+"""HTTP sessions, one per event loop, so that connections are reused, and closed when their loop ends.
 
-All models share them: whoever asks for a model by its name anew each time still keeps its connections. A
-session is held by an async generator: `asyncio.run`, like every careful runner, closes those that are still
-open before the loop goes, which is the one moment at which a session can be closed unasked.
+All models share them, so connections are reused even if a model is created anew for each request. An async generator
+holds each session: `asyncio.run`, and every careful runner, closes open generators before the loop ends, which is the
+only moment at which a session can be closed automatically.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _open: dict[Key, tuple[aiohttp.ClientSession, AsyncGenerator[aiohttp.ClientSessi
 
 
 async def get_session(*, trust_env: bool = False, public: bool = False) -> aiohttp.ClientSession:
-    """The running loop's session; `trust_env` for the one that goes through the environment's proxies.
+    """Return the running loop's session; `trust_env` for one that uses the environment's proxies.
 
-    `public` is for one that connects to addresses of the public network alone, whatever a name stands for: anything
-    else ends in a ClientConnectorError that holds a PrivateAddress.
+    `public` is for one that connects only to public addresses, whatever a name resolves to: any other address raises a
+    ClientConnectorError with a PrivateAddress.
     """
-    for key in list(_open):  # a copy: other threads have loops of their own
+    for key in list(_open):  # a copy, because other threads may change the dict
         if key[0].is_closed():
             _open.pop(key, None)
     key = (asyncio.get_running_loop(), trust_env, public)
@@ -36,7 +36,7 @@ async def get_session(*, trust_env: bool = False, public: bool = False) -> aioht
 
 
 async def close_sessions() -> None:
-    """Closes the running loop's sessions; the next `get_session` opens another."""
+    """Close the running loop's sessions; the next `get_session` opens a new one."""
     loop = asyncio.get_running_loop()
     for _, keeper in [held for key, held in list(_open.items()) if key[0] is loop]:
         await keeper.aclose()
@@ -49,7 +49,7 @@ async def _keep(key: Key) -> AsyncGenerator[aiohttp.ClientSession]:
 
     session = aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(
-            limit=0,  # how many at once is for the caller to bound
+            limit=0,  # the caller limits the number of connections
             socket_factory=public_socket if key[2] else None,
         ),
         timeout=aiohttp.ClientTimeout(total=None),

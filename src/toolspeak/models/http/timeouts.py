@@ -10,9 +10,9 @@ from ...errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Seconds to wait for a connection, for the reply to begin, and for more of it.
+    """Seconds to wait for a connection, for the start of the reply, and for each further part of it.
 
-    A keep-alive comment is not more of it. A reply in one piece has the last two together.
+    A keep-alive comment does not count as a part. For a reply in one piece, the last two are added.
     """
 
     connect: float = 10.0
@@ -21,7 +21,7 @@ class Timeouts:
 
 
 def timeouts(given: float | Timeouts | None) -> Timeouts:
-    """The timeouts from one number, for all waits, or as they are. Raises UsageError for what is no time to wait."""
+    """Return Timeouts from one number, for all waits, or unchanged. Raises UsageError."""
     if given is None:
         return Timeouts()
     found = given if isinstance(given, Timeouts) else Timeouts(given, given, given)
@@ -32,15 +32,18 @@ def timeouts(given: float | Timeouts | None) -> Timeouts:
 
 
 def tries_again(given: int) -> int:
-    """How often a request may be sent again. Raises UsageError for what is no such number."""
+    """Return how often a request may be sent again. Raises UsageError."""
     if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given <= 100:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UsageError(f"retries: expected a whole number from 0 to 100, received {given!r:.80}")
     return given
 
 
 def clean_key(key: str) -> str:
-    """A key read from a file ends in a line break; one with a character that no header may hold is no key."""
+    """Return a key without the line break at the end of a file. Raises UsageError for characters that no header can
+    carry."""
     key = key.strip()
     if not key.isascii() or not key.isprintable():
-        raise UsageError("the key holds a character that no key has (a line break, a blank, a letter beyond ASCII)")
+        raise UsageError(
+            "the key contains a character that is not allowed in a key (a line break, a blank, a letter beyond ASCII)"
+        )
     return key

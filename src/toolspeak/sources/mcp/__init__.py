@@ -38,15 +38,16 @@ def mcp(
     pins: str | os.PathLike[str] | bool = True,
     accept: bool | str | Collection[str] = False,
 ) -> McpTools:
-    """The tools of an MCP server, as a Toolbox that connects when it is first used, or by `with` or `async with`.
+    """Return the tools of an MCP server as a Toolbox, which connects on first use, or by `with` or `async with`.
 
-    `server` is a command line (a text or its words), an http(s) address, an entry of a file with `mcpServers`, or such a
-    file (a path that ends in .json), all of whose servers are taken then, each tool named `SERVER_TOOL`. `env` and `cwd` are for a command
-    line, `headers` for an address. `only` and `without` are names or patterns of the server's own names, each of which must fit one; `prefix` goes before each.
-    `timeout` is in seconds, for connecting and for each call.
+    `server` is a command line (a string or a list of words), an http(s) address, an entry of a file with `mcpServers`,
+    or such a file (a path that ends in .json). Of a file, all servers are used, and each tool is named `SERVER_TOOL`.
+    `env` and `cwd` are for a command line, `headers` for an address. `only` and `without` are names, or patterns of
+    names, as the server has them; each must match a tool. `prefix` is put before each name. `timeout` is in seconds,
+    for connecting and for each call.
 
-    Definitions are pinned in the file `pins` (True: the user's own; False: none) when they are first seen; one that has
-    changed is refused, as an InvalidTool that shows the change, until `accept` names it (True: all).
+    Definitions are pinned in the file `pins` (True: the user's own; False: none) when they are first seen. A changed
+    definition is refused with an InvalidTool that shows the change, until `accept` names it (True: all).
     """
     held = None if pins is False else default_path() if pins is True else Path(pins)
     if not timeout > 0:
@@ -75,10 +76,11 @@ def accept(
     pins: str | os.PathLike[str] | bool = True,
     **how: Any,
 ) -> dict[str, str]:
-    """Accepts what a server offers now, of the tools named or all: what changed by name, as a diff, "" where it is new.
+    """Accept what a server offers now, for the named tools or all. Returns the changes by name, as diffs, "" for a new
+    tool.
 
-    `how` is what `mcp` takes to find the server (`env`, `cwd`, `headers`, …). Raises UsageError where pins are switched
-    off and for a name that has not changed.
+    `how` are the options with which `mcp` finds the server (`env`, `cwd`, `headers`, …). Raises UsageError if pins are
+    switched off, and for a name that has not changed.
     """
     held = default_path() if pins is True else pins
     if held is None or held is False:
@@ -101,12 +103,13 @@ def _listed(names: str | Collection[str]) -> list[str]:
 
 
 def _prefix(server: str) -> str:
-    """What goes before the tools of a server of that name, which people write as they like: "My notes" is My_notes_."""
+    """Return the prefix for the tools of a server, whose name may be any text: "My notes" becomes My_notes_."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "_", server).strip("_") + "_"
 
 
 def _several(server: Any) -> dict[str, Mapping[str, Any]] | None:
-    """The servers that a file names, or what such a file holds; None for one server. UsageError where none is named."""
+    """Return the servers that a file, or the content of one, names; None for a single server. UsageError for no
+    servers."""
     if isinstance(server, (str, os.PathLike)) and _is_file(os.fspath(cast("str", server))):
         return read_servers(cast("str", server))
     found = servers_in(server)
@@ -116,17 +119,17 @@ def _several(server: Any) -> dict[str, Mapping[str, Any]] | None:
 
 
 def _is_file(server: str) -> bool:
-    """Whether a file of servers is meant; a command line, or an address, may end in .json too."""
+    """Whether a file of servers is meant. A command line or an address may also end in .json."""
     if not server.endswith(".json") or server.startswith(("http://", "https://")):
         return False
     return not re.search(r"\s", server) or Path(server).expanduser().is_file()
 
 
 class McpTools(Toolbox):
-    """The tools of MCP servers, as they are now: a server that says that they have changed is asked anew.
+    """The tools of MCP servers, kept current: when a server reports a change, its tools are listed again.
 
-    What is made of it (`|`, `only`, `prefix`, …) is a Toolbox of the tools at that moment; closing this one ends them
-    too.
+    A Toolbox that is derived from it (`|`, `only`, `prefix`, …) has the tools of that moment; closing this one closes
+    it too.
     """
 
     def __init__(self, servers: Sequence[Server]) -> None:
@@ -137,7 +140,7 @@ class McpTools(Toolbox):
             one.told = self._renewed
 
     def __getattr__(self, name: str) -> Any:
-        if name != "_tools":  # the tools are there once somebody has connected
+        if name != "_tools":  # the tools are known once it has connected
             raise AttributeError(f"{type(self).__name__} has no {name}")
         self.open()
         return self.__dict__["_tools"]
@@ -147,22 +150,21 @@ class McpTools(Toolbox):
         return f"<tools of {shown}: {', '.join(self._tools)}>" if "_tools" in self.__dict__ else f"<tools of {shown}>"
 
     def open(self) -> Self:
-        """Connects to the servers, if that has not been done. Raises ToolError, UsageError, InvalidTool or
-        DuplicateTool."""
+        """Connect to the servers, unless connected. Raises ToolError, UsageError, InvalidTool or DuplicateTool."""
         background_loop.wait(self._open())
         return self
 
     async def aopen(self) -> Self:
-        """`open`, awaited."""
+        """Connect to the servers like `open`, without blocking."""
         await background_loop.there(self._open())
         return self
 
     def close(self) -> None:
-        """Lets the servers go. Those that were started here have ended when this returns."""
+        """Disconnect. Servers that were started here have ended when this returns."""
         background_loop.wait(self._close())
 
     async def aclose(self) -> None:
-        """`close`, awaited."""
+        """Disconnect like `close`, without blocking."""
         await background_loop.there(self._close())
 
     def __enter__(self) -> Self:
@@ -198,8 +200,8 @@ class McpTools(Toolbox):
         await asyncio.gather(*(one.close() for one in self.servers))
 
     def _amiss(self) -> list[UsageError]:
-        """The patterns of `only` and `without` that fit no tool of any server: a name with a slip in it hides or shows
-        what it should not."""
+        """Return errors for patterns of `only` and `without` that match no tool of any server: a misspelled name would
+        hide or show the wrong tools."""
         patterns = dict.fromkeys(one for server in self.servers for one in (*server.only, *server.without))
         names = dict.fromkeys(name for server in self.servers for name in server.names)
         return [
@@ -212,10 +214,10 @@ class McpTools(Toolbox):
         ]
 
     def _renewed(self) -> None:
-        """A server's tools have changed. Until all servers are there, those of one are not shown for the whole."""
+        """Handle changed tools of a server. Until all servers are connected, partial results are not published."""
         if "_tools" in self.__dict__:
             self._gather()
 
     def _gather(self) -> None:
-        """Takes over the tools of all servers; a name of two of them is a DuplicateTool."""
+        """Publish the tools of all servers. Raises DuplicateTool for a name that two servers have."""
         self._tools = unique([tool for one in self.servers for tool in one.tools.values()])

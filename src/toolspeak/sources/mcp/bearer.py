@@ -1,7 +1,7 @@
 """Sends the token of a login with each request to an MCP server, and renews it.
 
-The SDK's provider is for logging in: it lets one request at a time through, and after a restart it knows neither when
-a token expires nor where it is renewed. Here only renewing waits for others, in all processes.
+The SDK's provider is made for logging in: it allows one request at a time, and after a restart it does not know when a
+token expires or where to renew it. Here only the renewal is exclusive, across all processes.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from .transports import bounded, current
 log = logging.getLogger(__name__)
 
 TIMEOUT = httpx2.Timeout(30.0)
-"""For one request to an authorization server."""
+"""The time limit of one request to an authorization server."""
 
 
 class Bearer(httpx2.Auth):
-    """The token of the login at a server, if there is one. A server that asks for another is told of in `problem`."""
+    """The token of the login at a server, if there is one. If the server requires another one, `problem` says so."""
 
     def __init__(self, address: Address, logins: Logins) -> None:
         self.address = address
         self.logins = logins
         self.problem = ""
-        """What to do where the server asks for a login, "" where it does not."""
+        """What to do if the server requires a login, "" if it does not."""
         self.secrets: tuple[str, ...] = ()
-        """What was sent or may be."""
+        """Tokens that were sent or may be sent, to be removed from answers."""
         self._renewing = ""
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
@@ -56,7 +56,7 @@ class Bearer(httpx2.Auth):
         return login
 
     def _note(self, status: int, login: Login | None) -> None:
-        """Remembers what a refusal means, for the connection and for the one request."""
+        """Remember what a refusal means, for the connection and for this request."""
         if status != 401:
             self.problem = self._renewing = ""
             return
@@ -71,7 +71,7 @@ class Bearer(httpx2.Auth):
         return await self._renewed(login) if login.is_stale(time.time()) else login
 
     async def _renewed(self, old: Login | None) -> Login | None:
-        """The login that is valid now: another process may have renewed it, or somebody logged in meanwhile."""
+        """Return the login that is valid now: another process may have renewed it, or the user logged in meanwhile."""
         if old is None:
             return self._read()
         async with self.logins.locked():
@@ -82,7 +82,7 @@ class Bearer(httpx2.Auth):
         return self._read()
 
     async def _refresh(self, login: Login) -> Login | None:
-        """The login with new tokens, None where it has ended; the same where it cannot be renewed now, or ever."""
+        """Return the login with new tokens; None if it has ended; unchanged if it cannot be renewed now, or ever."""
         if login.refresh_token is None:
             return login
         form = {"grant_type": "refresh_token", "refresh_token": login.refresh_token}
@@ -92,7 +92,7 @@ class Bearer(httpx2.Auth):
         except httpx2.HTTPError as error:
             self._renewing = f"the login cannot be renewed: {type(error).__name__}"
             return login
-        if response.status_code in (400, 401):  # RFC 6749, 5.2: the grant, or the client, is no longer valid
+        if response.status_code in (400, 401):  # RFC 6749, 5.2: the grant or the client is no longer valid
             self._renewing = "the login has ended"
             log.info("%s: the login has ended", self.address.description)
             return None
@@ -114,7 +114,7 @@ def _with_token(request: httpx2.Request, login: Login | None) -> httpx2.Request:
 
 
 async def post(login: Login, url: str, form: dict[str, str]) -> httpx2.Response:
-    """The answer of an authorization server to a form of the login's client."""
+    """Return an authorization server's response to a form of the login's client."""
     form |= {"client_id": login.client_id, **({"resource": login.resource} if login.resource else {})}
     form, headers = _client(login).prepare_token_auth(form, {})
     async with httpx2.AsyncClient(
@@ -124,7 +124,7 @@ async def post(login: Login, url: str, form: dict[str, str]) -> httpx2.Response:
 
 
 def _client(login: Login) -> OAuthContext:
-    """The SDK's context with the client of a login."""
+    """Return the SDK's context for the client of a login."""
     unused: Any = None
     storage: TokenStorage = unused
     context = OAuthContext(login.token_endpoint, OAuthClientMetadata(redirect_uris=None), storage, None, None)

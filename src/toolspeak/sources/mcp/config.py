@@ -1,4 +1,4 @@
-"""Finds the MCP server that a command line, an address or another program's configuration file means."""
+"""Finds the MCP server for a command line, an address, or an entry in another program's configuration file."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from ..secrets import in_header
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """One server: the `command` that starts it, spoken to over its standard input and output, or its `url`.
+    """One server: the `command` that starts it, for a connection over standard input and output, or its `url`.
 
-    `env` goes before the few variables that a server is given; `headers` go with every request.
+    `env` is added to the few variables that a server gets; `headers` are sent with every request.
     """
 
     command: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class Address:
 
     @property
     def description(self) -> str:
-        """The server for messages: its command line, or its address without a user, password or query."""
+        """The server's name in messages: its command line, or its address without user, password and query."""
         if not self.url:
             return shlex.join(self.command)
         parts = urlsplit(self.url)
@@ -42,7 +42,7 @@ class Address:
 
     @property
     def secrets(self) -> list[str]:
-        """What no answer may bring back: the headers, and what the address holds besides the place."""
+        """Return secrets that answers must not contain: headers, and the secret parts of the address."""
         parts = urlsplit(self.url)
         held = [value for pair in parts.query.split("&") if len(value := pair.partition("=")[2]) >= _KEY]
         if parts.password:
@@ -50,12 +50,12 @@ class Address:
         return [*(one for value in self.headers.values() for one in in_header(value)), *held, *map(unquote, held)]
 
     def seen_from(self, folder: Path) -> str:
-        """The server as its pins know it, however it is written; a place is told from `folder` where it lies in there.
+        """Return the identity of the server in the lock file, independent of its notation; paths inside `folder` become
+        relative.
 
-        What a program is asked to run tells servers apart, not how it is run: a program in a folder of programs is
-        known by its name, and its switches before what it runs do not count. A file or a folder is known by its place;
-        where there is none, by the folder that was given to run in. Of an address the host and the path count, not the
-        query, which may be secret.
+        A server is identified by the program that is run, not by how it is run: a program in a folder of programs by
+        its name, and options before the program do not count. A file or folder is identified by its path, without one
+        by the working folder. An address is identified by host and path, without the query, which may be secret.
         """
         if self.url:
             return plain_url(self.url)
@@ -71,13 +71,13 @@ class Address:
 
 
 _KEY = 16
-"""Characters of a value in an address's query that may be a key; a shorter one is a word."""
+"""The shortest value in an address's query that may be a key; a shorter one is an ordinary word."""
 _SWITCH = re.compile(r"-[^=]*")
 _PATH = re.compile(r"\.{1,2}|.*[/\\].*", re.DOTALL)
 
 
 def _program(word: str, here: str, base: str) -> str:
-    """A program by its name, where it is looked for or lies among others; one's own by its place."""
+    """Return a program by its name if it is on the PATH or among other programs, else by its path."""
     folder, name = os.path.split(word)
     if os.path.basename(folder).lower() in ("", "bin", "sbin", "scripts"):
         return name
@@ -85,15 +85,14 @@ def _program(word: str, here: str, base: str) -> str:
 
 
 def _place(word: str, here: str) -> str:
-    """The place of the file that a word names, or of the folder where it can be nothing else; "" where it names
-    none."""
+    """Return the path of the file, or of the folder, that a word names; "" if it names none."""
     place = os.path.normpath(os.path.join(here, os.path.expanduser(word)))
     is_there = os.path.exists if _PATH.fullmatch(word) else os.path.isfile
     return place if is_there(place) else ""
 
 
 def plain_url(url: str) -> str:
-    """An address as it is told from others: scheme, host, port and path, however they are written."""
+    """Return an address in its normal form: scheme, host, port and path."""
     parts = urlsplit(url)
     host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else str(parts.hostname)
     usual = parts.port in (None, {"http": 80, "https": 443}.get(parts.scheme.lower()))
@@ -108,14 +107,14 @@ def address(
     cwd: str | os.PathLike[str] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Address:
-    """The server that is meant by a command line (a text or its words), an http(s) address, or an entry of
+    """Return the server for a command line (a string or a list of words), an http(s) address, or an entry of
     `mcpServers`.
 
-    Raises UsageError for what means none.
+    Raises UsageError for anything else.
     """
     made = _entry(server) if isinstance(server, Mapping) else _address(server)
     if made.url and (env or cwd):
-        raise UsageError(f"{made.description} is started by somebody else: env and cwd are for a command line")
+        raise UsageError(f"{made.description} is not started here: env and cwd are for a command line")
     if made.command and headers:
         raise UsageError(f"headers go to an http address; {made.description} is a command line. Did you mean env?")
     return replace(
@@ -140,7 +139,7 @@ def _address(server: Any) -> Address:
     else:
         words = [str(word) for word in server]
     if "://" in "".join(words[:1]):
-        raise UsageError(f"{short(words[0])} is no address; expected http://host:port/path")
+        raise UsageError(f"{short(words[0])} is not an address; expected http://host:port/path")
     if not words:
         raise UsageError('which MCP server? Expected a command line ("npx -y NAME …") or an address ("http://…/mcp")')
     return Address(command=tuple(words))
@@ -153,12 +152,12 @@ def _url(url: str) -> str:
     except ValueError:
         good = False
     if not good:
-        raise UsageError(f"{short(url)} is no address; expected http://host:port/path")
+        raise UsageError(f"{short(url)} is not an address; expected http://host:port/path")
     return url
 
 
 def _entry(told: Mapping[str, Any]) -> Address:
-    """An entry as the files of other programs write it: command, args, env, cwd, or url and headers."""
+    """Return the server for an entry in the files of other programs: command, args, env, cwd, or url and headers."""
     command, url = told.get("command"), told.get("url")
     if isinstance(url, str) and command is None:
         return Address(url=_url(url), headers=_texts(told, "headers"))
@@ -182,7 +181,7 @@ def _texts(told: Mapping[str, Any], what: str) -> dict[str, str]:
 
 
 def check_there(found: Address) -> None:
-    """Raises UsageError for a command line whose program is not there."""
+    """Raises UsageError for a command line whose program does not exist."""
     for program in found.command[:1]:
         if shutil.which(program, path=found.env.get("PATH")) is None:
             said = "expected a command line or an address (http://host:port/path)"
@@ -190,21 +189,21 @@ def check_there(found: Address) -> None:
 
 
 def read_servers(path: str | os.PathLike[str]) -> dict[str, Mapping[str, Any]]:
-    """The servers in a file of JSON with `mcpServers` (or `servers`), as desktop programs and editors keep it, by name;
-    those that it disables left out."""
+    """Return the servers in a JSON file with `mcpServers` (or `servers`), as desktop programs and editors have it, by
+    name. Disabled servers are left out."""
     file = Path(path).expanduser()
     return named_in(read_json(file), file)
 
 
 def with_names(spec: str) -> tuple[str, list[str]]:
-    """`http://…/mcp#a,b` in its parts: an MCP server, and the names of its tools that are wanted."""
+    """Split `http://…/mcp#a,b` into an MCP server and the names of the tools that are wanted."""
     head, mark, tail = spec.rpartition("#")
     names = tail.split(",") if mark else [""]
     return (head, names) if all(re.fullmatch(r"[\w.*\-/]+", name) for name in names) else (spec, [])
 
 
 def named_in(value: Any, file: Path) -> dict[str, Mapping[str, Any]]:
-    """The servers that a file's JSON names. UsageError where it names none."""
+    """Return the servers that a file's JSON names. UsageError if it names none."""
     found = servers_in(value)
     if not found:
         raise UsageError(
@@ -214,7 +213,7 @@ def named_in(value: Any, file: Path) -> dict[str, Mapping[str, Any]]:
 
 
 def servers_in(value: Any) -> dict[str, Mapping[str, Any]] | None:
-    """The servers that a file's JSON names; None where it names none."""
+    """Return the servers that a file's JSON names; None if it names none."""
     if not isinstance(value, Mapping):
         return None
     told = cast("Mapping[str, Any]", value)

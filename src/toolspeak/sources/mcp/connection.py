@@ -1,4 +1,4 @@
-"""One connection to an MCP server, by the official SDK: held open by a task of its own until it is let go or lost."""
+"""One connection to an MCP server through the official SDK, kept open by a task until it is closed or lost."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ logging.getLogger("mcp").addHandler(logging.NullHandler())
 """Without a handler Python itself would print what the SDK warns of, a traceback for each line that is no message: many
 servers begin with a greeting. What matters is raised."""
 LEAVING, CANCELLED = 1.0, 1.0
-"""Seconds for a session over HTTP to end in good order, and for one that does not to be broken off."""
+"""Seconds for a session over HTTP to end normally, and then for it to be aborted."""
 ENDING = 6.0
-"""Seconds for a server that was started here: it is asked to end, then told to, then killed."""
+"""Seconds for a server that was started here to end: its input is closed, it is terminated, then killed."""
 PAGES, TOOLS = 1_000, 20_000
-"""How far a list of tools is followed."""
+"""The most pages of a list of tools."""
 PAUSE = 0.1
-"""Seconds between a sign that tools have changed and the question which: signs come in swarms."""
+"""Seconds between a notice of changed tools and the request for them: notices come in bursts."""
 _STDERR_SIZE = 2_000
 _WORDS = 2_000
 
 
 class Connection:
-    """A connection under way: `ready` gives the SDK's client, or raises ToolError or UsageError, which say why there is
-    none.
+    """A connection in progress: `ready` returns the SDK's client, or raises ToolError or UsageError, which say why
+    there is none.
 
-    `news(client)` is awaited when the server says that its tools have changed.
+    `news(client)` is awaited when the server reports that its tools have changed.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Connection:
         self.ready: asyncio.Future[Client] = self.loop.create_future()
         self.expired = self.doubted = False
         self.problem = ""
-        """Why nothing more can be read of what the server sends, "" while it can."""
+        """Why the server's output can no longer be read, "" while it can."""
         self._status = 0
         self._said = ""
         self._begun = self._over = False
@@ -70,12 +70,15 @@ class Connection:
 
     @property
     def alive(self) -> bool:
-        """Whether it may still be used: one that its server has closed is only found out by trying."""
+        """Whether the connection may still be used. A connection that the server closed is only detected on use."""
         return not self.task.done() and not self.expired and not self._over
 
     async def lost(self) -> bool:
-        """Whether it can no longer be used, after a request that failed. By the protocol a server that has forgotten a
-        session says 404; many say 400, which may be for anything, and to everything."""
+        """Whether the connection can no longer be used, after a failed request.
+
+        By the protocol, a server that has forgotten a session answers 404. Many answer 400, which may also mean
+        anything else.
+        """
         if self.alive and self.doubted:
             from mcp.shared.exceptions import MCPError
 
@@ -86,20 +89,20 @@ class Connection:
         return not self.alive
 
     def reason(self, words: str, broken: str = "") -> str:
-        """Why a request failed: what broke its answer off, or the connection, else the words of the server."""
+        """Return why a request failed: what broke off its answer or the connection, else the server's message."""
         return next(filter(None, (broken, self.problem, excerpt(words, _WORDS))), "")
 
     @property
     def stderr_text(self) -> str:
-        """What a server that was started here wrote to its standard error, for the end of a message."""
+        """Return the end of the standard error of a server that was started here, for an error message."""
         return f". It wrote: {self._said.strip()[-600:]}" if self._said.strip() else ""
 
     async def close(self) -> None:
-        """Ends the session, and the server with it where it was started here; returns when that is done, or took too
-        long: a server that does not answer must not hold up who leaves it."""
+        """End the session, and the server if it was started here. Returns when that is done, or took too long: a server
+        that does not answer must not delay the program."""
         self._over = True
         self._wake.set()
-        if not self._begun:  # nothing that could end in good order; whoever gave up waiting has cancelled `ready`
+        if not self._begun:  # there is no session to end; a caller that gave up waiting has cancelled `ready`
             self.task.cancel()
         patience = ENDING if self.address.command else LEAVING
         _, pending = await asyncio.wait([self.task], timeout=patience)
@@ -107,7 +110,7 @@ class Connection:
             self.task.cancel()
             _, pending = await asyncio.wait([self.task], timeout=CANCELLED)
         if pending:
-            log.warning("%s: the connection does not end, and is left behind", self.address.description)
+            log.warning("%s: the connection does not end, and is abandoned", self.address.description)
 
     async def _hold(self) -> None:
         try:
@@ -119,12 +122,12 @@ class Connection:
                     await self._wait(client)
                 finally:
                     listening.cancel()
-        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - whatever ended it is told to those who wait
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - passed on to those who wait
             leaf = _leaf(error)
             log.info("%s: the connection ended: %s", self.address.description, leaf)
             if not self.ready.done():
                 self.ready.set_exception(self._failure(leaf))
-                self.ready.exception()  # somebody may have given up waiting for it
+                self.ready.exception()  # the caller may have given up waiting
 
     async def _wait(self, client: Client) -> None:
         while not self._over:
@@ -158,7 +161,7 @@ class Connection:
             self._tools_changed()
 
     async def _listen(self, client: Client) -> None:
-        """Newer servers tell of changes only to those who ask."""
+        """Subscribe to changes of tools, as newer servers require."""
         from mcp.client.subscriptions import ListenNotSupportedError
         from mcp.shared.exceptions import MCPError
 
@@ -194,7 +197,7 @@ class Connection:
 
     @contextlib.contextmanager
     def _errors(self) -> Generator[TextIO]:
-        """A file for the server's standard error: logged, and its end kept for when the server fails."""
+        """Yield a file for the server's standard error. It is logged, and its end is kept for error messages."""
         reading, writing = os.pipe()
         os.set_blocking(reading, False)
 
@@ -215,7 +218,7 @@ class Connection:
             os.close(reading)
 
     def _answered(self, response: httpx2.Response) -> None:
-        """Sees each answer's head: a session that the server has forgotten, a refusal."""
+        """Look at the head of each HTTP response: whether the session is forgotten or the client refused."""
         if "mcp-session-id" in response.request.headers:
             self.expired |= response.status_code == 404
             self.doubted |= response.status_code == 400
@@ -223,20 +226,20 @@ class Connection:
 
     @property
     def refusal(self) -> str:
-        """What a server means by refusing who asks, and what to do."""
+        """Return what it means that the server refuses the client, and what to do."""
         told: str = getattr(self.auth, "problem", "")
         if told and self._status == 401:
             return told
         if self.auth is None:
             return f"it refuses the key that it was given (HTTP {self._status})"
-        return f"it wants to know who asks, or somebody else (HTTP {self._status}): {login_hint(self.address)}"
+        return f"it requires a login, or another one (HTTP {self._status}): {login_hint(self.address)}"
 
     def _missing(self, program: str) -> str:
         folder = self.address.cwd
         return f"folder {folder}" if folder and not os.path.isdir(folder) else f"program {program!r}"
 
     def _failure(self, error: BaseException) -> Exception:
-        """Why there is no connection, for people."""
+        """Return why there is no connection, as an error for people."""
         what = self.address.description
         if isinstance(error, FileNotFoundError) and self.address.command:
             missing = self._missing(self.address.command[0])
@@ -253,7 +256,7 @@ class Connection:
 
 
 async def listed(client: Client) -> list[dict[str, Any]]:
-    """Every tool that a server offers, page after page: what a model may come to read of each, as JSON data."""
+    """Return every tool that a server offers, page by page: everything that a model may read of each, as JSON data."""
     if client.server_capabilities.tools is None:
         return []
     found: list[dict[str, Any]] = []
@@ -275,7 +278,7 @@ async def listed(client: Client) -> list[dict[str, Any]]:
 
 
 def _leaf(error: BaseException) -> BaseException:
-    """The first thing that really went wrong among what several tasks raised."""
+    """Return the first actual error in an exception group."""
     while isinstance(error, BaseExceptionGroup):
         inner = cast("tuple[BaseException, ...]", error.exceptions)
         error = next((one for one in inner if not isinstance(one, asyncio.CancelledError)), inner[0])

@@ -1,9 +1,8 @@
-"""Logs in at an MCP server by OAuth, in a browser: the SDK's provider does the flow, this waits for its end.
+"""Logs in at an MCP server by OAuth, in a browser. The SDK's provider runs the flow; this module waits for its end.
 
-The server says by its metadata where its authorization server is; toolspeak registers there as a client, sends the
-browser there with a challenge (PKCE), and takes the code that comes back to an address of this machine. Nothing that a
-server says of tokens, codes or states is shown or logged: its words are kept out of messages but for the standard
-fields `error` and `error_description`.
+The server's metadata names its authorization server. toolspeak registers there as a client, opens the browser with a
+challenge (PKCE), and receives the code at an address on this machine. Nothing that a server says about tokens, codes or
+states is shown or logged: messages contain only the standard fields `error` and `error_description`.
 """
 
 from __future__ import annotations
@@ -33,24 +32,25 @@ from .login_redirect import Redirect
 from .logins import Login, Logins
 
 PATIENCE = 300.0
-"""Seconds for somebody to answer in the browser."""
+"""Seconds for the user to log in with the browser."""
 REQUESTS = 60.0
-"""Seconds for all that is asked of servers meanwhile."""
+"""Seconds for all requests to servers together."""
 
 
 async def log_in(address: Address, logins: Logins, tell: Callable[[str], None], *, port: int = 0) -> int:
-    """Logs in at a server and keeps the login; how many tools it offers then. `tell` gets the address to be opened in a
-    browser, which comes back to `port` of this machine (0: any that is free).
+    """Log in at a server, store the login, and return the number of tools that the server then offers.
 
-    Raises UsageError for a server that asks for no login or may not be sent one, ToolError for one that refuses it.
+    `tell` gets the address to open in a browser, which is redirected to `port` on this machine (0: any free one).
+    Raises UsageError for a server that requires no login or that may not be sent one, ToolError for one that refuses
+    it.
     """
     _refuse_plain(address.url, address)
-    async with logins.locked():  # what cannot be kept is told before somebody logs in
+    async with logins.locked():  # check before the login that it can be stored
         logins.read(address.url)
     async with Redirect(tell, port, PATIENCE) as redirect:
         flow = Flow(address, logins, redirect)
         logger = logging.getLogger("mcp.client.auth.oauth2")
-        logger.addFilter(_nothing)  # it logs what servers answer, tokens included
+        logger.addFilter(_nothing)  # it logs responses, including tokens
         link = Connection(address, REQUESTS, _ignore, flow)
         try:
             async with asyncio.timeout(PATIENCE + REQUESTS):
@@ -66,9 +66,10 @@ async def log_in(address: Address, logins: Logins, tell: Callable[[str], None], 
 
 
 async def log_out(address: Address, logins: Logins) -> str:
-    """Forgets the login at a server, which is asked to end it; why it did not, "" where it did or cannot be asked.
+    """Delete the login at a server, and revoke it there. Returns why the server did not revoke it, "" if it did or
+    cannot.
 
-    Raises UsageError where there is none.
+    Raises UsageError if there is no login.
     """
     async with logins.locked():
         login = logins.read(address.url)
@@ -85,7 +86,7 @@ def _nothing(_: logging.LogRecord) -> bool:
 
 
 async def _ignore(_: Any) -> None:
-    """Tools that change during a login are listed when they are used."""
+    """Ignore tools that change during a login: they are listed when they are used."""
 
 
 def _unusable(address: Address, error: BaseException, flow: Flow) -> ToolError:
@@ -95,7 +96,8 @@ def _unusable(address: Address, error: BaseException, flow: Flow) -> ToolError:
 
 
 def _refuse_plain(url: str, server: Address) -> None:
-    """Raises UsageError for an address over which no secret may go: only https, or this machine for a server on it."""
+    """Raises UsageError for an address over which no secret may be sent: anything but https, or loopback for a local
+    server."""
     parts, own = urlsplit(url), urlsplit(server.url)
     if parts.scheme == "https" or (is_loopback(parts.hostname or "") and is_loopback(own.hostname or "")):
         return
@@ -106,7 +108,7 @@ def _refuse_plain(url: str, server: Address) -> None:
 
 
 class Flow(OAuthClientProvider):
-    """The SDK's provider for one login, whose requests are bounded and whose first failure is its last."""
+    """The SDK's provider for one login. Its requests are bounded, and its first failure ends it."""
 
     def __init__(self, address: Address, logins: Logins, redirect: Redirect) -> None:
         super().__init__(
@@ -121,10 +123,10 @@ class Flow(OAuthClientProvider):
         self.redirect = redirect
         self.kept = False
         self.failure: ToolspeakError | None = None
-        """Why the login failed, for people; None while it has not."""
+        """Why the login failed, None if it has not."""
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        if self.failure is not None:  # the SDK would ask the server in another way, and open the browser once more
+        if self.failure is not None:  # otherwise the SDK would retry another way, and open the browser again
             raise self.failure
         flow, outgoing = super().async_auth_flow(request), request
         try:
@@ -138,11 +140,11 @@ class Flow(OAuthClientProvider):
         except StopAsyncIteration:
             return
         except GeneratorExit:
-            if outgoing is not request:  # the client could not send it, or read the answer
+            if outgoing is not request:  # the request could not be sent, or the response not be read
                 self.failure = self._readable(httpx2.RequestError("no answer that can be read", request=outgoing))
             raise
         except (OAuthFlowError, ToolspeakError, ValueError) as error:
-            # Not as it came: whoever logs it would log what servers answered.
+            # Not the original error: a log of it would contain the server's response.
             self.failure = self._readable(error)
             raise self.failure from None
         finally:
@@ -155,18 +157,18 @@ class Flow(OAuthClientProvider):
     # where the provider keeps what it gets
 
     async def get_tokens(self) -> OAuthToken | None:
-        """None: whoever logs in wants a new login."""
+        """Return None, so that the provider starts a new login."""
         return None
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        """None: a client is registered with the address that its browser comes back to, which is new each time."""
+        """Return None: a client is registered with its redirect address, which is new each time."""
         return None
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Nothing: it is kept with the tokens."""
+        """Do nothing: the client is stored with the tokens."""
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        """Keeps the login, with all that renewing it takes."""
+        """Store the login, with everything that a renewal needs."""
         context = self.context
         client, metadata = cast("OAuthClientInformationFull", context.client_info), context.oauth_metadata
         revocation = metadata.revocation_endpoint if metadata else None
@@ -220,7 +222,7 @@ class Flow(OAuthClientProvider):
 
 
 def _oauth_error(text: str) -> str:
-    """The status and the standard fields of an answer that the SDK has put into its message; nothing else of it."""
+    """Return the status and the standard fields of the response in an SDK error, and nothing else of it."""
     status = re.search(r"\b[45][0-9]{2}\b", text.partition("{")[0])
     try:
         told: Any = json.loads(text[text.index("{") :])

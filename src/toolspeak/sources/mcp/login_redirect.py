@@ -1,7 +1,7 @@
-"""An address of this machine that a browser comes back to with the outcome of a login (RFC 8252, 7.3).
+"""An address on this machine to which a browser is redirected with the outcome of a login (RFC 8252, 7.3).
 
-Only the outcome with the right `state` counts: any page in the browser may send it elsewhere. What the browser is shown
-says nothing of what it sent.
+Only the outcome with the right `state` counts, because any page in the browser may send requests here. The page that
+the browser gets shows nothing of what it sent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ...errors import ToolError, ToolspeakError, UsageError
 
 HOST, PATH = "127.0.0.1", "/callback"
 HEAD = 10.0
-"""Seconds for the browser to send its request."""
+"""The time limit in seconds for the browser's request."""
 _PAGE = (
     "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {size}\r\nCache-Control: no-store\r\n"
     "Content-Security-Policy: default-src 'none'\r\nReferrer-Policy: no-referrer\r\nConnection: close\r\n\r\n{page}"
@@ -31,7 +31,7 @@ _LOST = "There is nothing here."
 
 
 class Redirect:
-    """Waits at `uri` for the outcome of one login. `tell` gets the address that is to be opened in a browser."""
+    """Waits at `uri` for the outcome of one login. `tell` gets the address to open in a browser."""
 
     def __init__(self, tell: Callable[[str], None], port: int, patience: float) -> None:
         self.tell = tell
@@ -42,14 +42,14 @@ class Redirect:
 
     @property
     def uri(self) -> str:
-        """The address that the browser comes back to."""
+        """The address to which the browser is redirected."""
         return f"http://{HOST}:{self._server.sockets[0].getsockname()[1]}{PATH}"
 
     async def __aenter__(self) -> Self:
         try:
             self._server = await asyncio.start_server(self._answer, HOST, self._port, limit=65_536)
         except OSError as error:
-            raise UsageError(f"port {self._port} cannot be listened at: {error.strerror or error}") from None
+            raise UsageError(f"cannot listen at port {self._port}: {error.strerror or error}") from None
         return self
 
     async def __aexit__(
@@ -59,12 +59,12 @@ class Redirect:
         self._outcome.cancel()
 
     async def open(self, url: str) -> None:
-        """Has an address opened, whose `state` the outcome must bring back."""
+        """Have an address opened; the outcome must have its `state`."""
         self._state = _field(urlsplit(url).query, "state")
         self.tell(url)
 
     async def result(self) -> AuthorizationCodeResult:
-        """The code that the browser brought. Raises ToolError where it brought another outcome, or none in time."""
+        """Return the code from the browser. Raises ToolError for any other outcome, and if none comes in time."""
         try:
             async with asyncio.timeout(self.patience):
                 return await self._outcome
@@ -87,7 +87,7 @@ class Redirect:
         writer.close()
 
     def _take(self, query: str) -> None:
-        """Takes the first outcome."""
+        """Accept the first outcome."""
         if self._outcome.done():
             return
         try:

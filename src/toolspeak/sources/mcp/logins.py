@@ -1,7 +1,8 @@
-"""The logins at MCP servers, in a file that only its user can read: `toolspeak mcp login` writes it, every door reads it.
+"""The logins at MCP servers, in a file that only its user can read. `toolspeak mcp login` writes it, every client reads
+it.
 
-A login holds the tokens and all that renewing them takes: the SDK's own provider forgets when a token expires, and
-where it is renewed, with the process that logged in.
+A login contains the tokens and everything needed to renew them. The SDK's provider keeps the expiry time and the
+renewal address only in the process that logged in.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from .config import Address, plain_url
 
 VARIABLE = "TOOLSPEAK_LOGINS"
 FORM = 1
-"""Goes up when the file changes its form."""
+"""The version of the file's format."""
 ABOUT = "Logins at MCP servers, which are secret. `toolspeak mcp login` and `toolspeak mcp logout` change them."
 MARGIN = 10.0
-"""Seconds before its end from which a token is renewed: a request takes time to arrive."""
+"""Seconds before its expiry at which a token is renewed, because a request takes time to arrive."""
 PAUSE = 0.05
-"""Seconds between two tries to get the lock that another process holds."""
+"""Seconds between two attempts to get a lock that another process holds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """The tokens of one server, and what renews them. `expires_at` is in seconds since 1970."""
+    """The tokens of one server, and what is needed to renew them. `expires_at` is in seconds since 1970."""
 
     access_token: str = field(repr=False)
     token_endpoint: str
@@ -45,32 +46,32 @@ class Login:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must not be shown."""
+        """The tokens and secrets, which must not be shown."""
         return tuple(filter(None, (self.access_token, self.refresh_token, self.client_secret)))
 
     def is_stale(self, now: float) -> bool:
-        """Whether the token must be renewed before it is used."""
+        """Whether the token must be renewed before use."""
         return self.expires_at is not None and now > self.expires_at - MARGIN
 
 
 def default_path() -> Path | None:
-    """The user's own file of logins: $TOOLSPEAK_LOGINS, else in the platform's folder for state; None where it says off."""
+    """Return the user's file of logins: $TOOLSPEAK_LOGINS, else in the state folder; None if it is `off`."""
     return user_path(VARIABLE, state_folder, "mcp-logins.json")
 
 
 def login_hint(address: Address) -> str:
-    """What to do about a server that asks for a login."""
+    """Return advice for a server that requires a login."""
     return f'run `toolspeak mcp login {address.description}`, or give it a key: headers={{"Authorization": "Bearer …"}}'
 
 
 class Logins:
-    """The logins in a file, by address. Each method raises UsageError for a file that cannot be read or written."""
+    """The logins in a file, by address. Each method raises UsageError if the file cannot be read or written."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
 
     def read(self, url: str) -> Login | None:
-        """The login at a server, None where there is none."""
+        """Return the login at a server, None if there is none."""
         held = self._read().get(plain_url(url))
         if held is None:
             return None
@@ -81,11 +82,11 @@ class Logins:
             raise self._unreadable("it lacks a field of a login") from None
 
     def addresses(self) -> list[str]:
-        """The servers that there is a login at."""
+        """Return the servers with a login."""
         return [*self._read()]
 
     def put(self, url: str, login: Login | None) -> None:
-        """Keeps a login, or forgets it. The caller holds the lock."""
+        """Store a login, or delete it (None). The caller must hold the lock."""
         logins = self._read()
         logins.pop(plain_url(url), None)
         if login is not None:
@@ -99,8 +100,8 @@ class Logins:
 
     @contextlib.asynccontextmanager
     async def locked(self) -> AsyncGenerator[None]:
-        """One writer at a time, among all processes where the platform can tell: a token that renews itself once is
-        not used twice."""
+        """Allow one writer at a time, across processes if the platform has file locks: a refresh token that is valid
+        once must not be used twice."""
         with self._lock_file() as lock:
             while not take_lock(lock, wait=False):
                 await asyncio.sleep(PAUSE)
@@ -132,7 +133,7 @@ class Logins:
         except OSError as error:
             raise self._unreadable(error.strerror or str(error)) from None
         except ValueError:
-            raise self._unreadable("it is no JSON") from None
+            raise self._unreadable("it is not JSON") from None
         held: Any = cast("dict[str, Any]", told).get("logins") if isinstance(told, dict) else None
         if not isinstance(held, dict) or cast("dict[str, Any]", told).get("form") != FORM:
             raise self._unreadable(f"expected an object with form {FORM} and logins")

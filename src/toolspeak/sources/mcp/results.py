@@ -1,6 +1,6 @@
-"""Turns an MCP server's answer into a tool's value: text, structured content, and a description of the rest.
+"""Turns an MCP server's result into a tool's value: text, structured content, and descriptions of other content.
 
-How long a result may be is the same for all tools: `tool_results.LIMIT`.
+The limit on the length of a result is the same for all tools: `tool_results.LIMIT`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ if TYPE_CHECKING:
 
 
 def value_of(result: CallToolResult) -> Any:
-    """The value of a result: its structured content where its text says no more than that, else its text.
+    """Return the value of a result: its structured content if the text says the same, else its text.
 
-    Images, sounds and resources are told in a line each. Raises ToolError with the text where the server says that the
-    tool failed.
+    Images, audio and resources become a line each. Raises ToolError with the text if the server reports a failure.
     """
     text = "\n".join(map(_block_text, result.content))
     if result.is_error:
@@ -36,7 +35,7 @@ def _same(text: str, data: Any) -> bool:
 
 
 def _block_text(block: Any) -> str:
-    """One block of content: text as it is, everything else described."""
+    """Return a content block as text; other content is described."""
     match block.type:
         case "text":
             return block.text

@@ -1,4 +1,4 @@
-"""A toolbox as an MCP server, by the official SDK: over standard input and output, or streamable HTTP on this
+"""Serves a toolbox as an MCP server with the official SDK, over standard input and output or streamable HTTP on this
 machine."""
 
 from __future__ import annotations
@@ -24,21 +24,23 @@ if TYPE_CHECKING:
     from mcp.server import Server
 
 LIMIT = 200_000
-"""Characters of one result."""
+"""The most characters of a result."""
 ERROR = 8_000
-"""Characters of what went wrong."""
+"""The most characters of an error."""
 PAGE = 500
-"""Tools in one answer to `tools/list`."""
+"""The most tools in one response to `tools/list`."""
 BEAT = 5.0
-"""Seconds between two signs that a call is still under way, for a client that asked for them."""
+"""Seconds between two progress notifications of a running call, if the client asked for them."""
 LAST = 3.0
-"""Seconds that calls under way have to end in when the server does."""
+"""Seconds for running calls to end when the server ends."""
 PATH = "/mcp"
 
 
 def build_server(box: Toolbox, name: str = "toolspeak", policy: Policy | None = None) -> Server[Any]:
-    """The SDK's server for a box: arguments are checked by the box, and what a tool raises is a result that says so. With a
-    `policy` a call runs where that allows it, or where the client's user does, who is asked by elicitation."""
+    """Return the SDK's server for a box. The box checks arguments, and an exception of a tool becomes an error result.
+
+    With a `policy`, a call runs only if the policy allows it, because nobody can be asked.
+    """
     try:
         import mcp.types as t
         from mcp.server import Server
@@ -97,7 +99,7 @@ def _advice(error: BaseException) -> str:
 
 
 def _annotations(tool: Tool[..., Any]) -> Any:
-    """What a tool says of its effect and of what it brings, in MCP's words; None where it says nothing."""
+    """Return a tool's effect and origin as MCP annotations; None if it has none."""
     from mcp.types import ToolAnnotations
 
     if (tool.effect, tool.reads) == ("write", "trusted"):
@@ -107,14 +109,14 @@ def _annotations(tool: Tool[..., Any]) -> Any:
 
 
 def _start(cursor: str | None) -> int | None:
-    """Where a page begins; None where the cursor is none of ours."""
+    """Return the index at which a page starts; None for an invalid cursor."""
     if cursor is None:
         return 0
     return int(cursor) if cursor.isascii() and cursor.isdecimal() and len(cursor) < 9 else None
 
 
 async def _beat(session: Any) -> None:
-    """Tells a client that asked for progress that its call goes on."""
+    """Send progress notifications to a client that asked for them, while its call runs."""
     count = 0
     while True:
         await asyncio.sleep(BEAT)
@@ -126,7 +128,7 @@ async def _beat(session: Any) -> None:
 
 
 def serve_stdio(box: Toolbox, name: str = "toolspeak", policy: Policy | None = None) -> None:
-    """Serves until standard input ends or a signal comes. What tools print goes to standard error."""
+    """Serve until standard input ends or a signal arrives. What tools print goes to standard error."""
     server = build_server(box, name, policy)
     asyncio.run(_until_signal(lambda: _stdio(server)))
 
@@ -135,13 +137,13 @@ async def _stdio(server: Server[Any]) -> None:
     from mcp.server.stdio import stdio_server
 
     async with stdio_server() as (reading, writing):
-        # What a tool prints would stay in a buffer until the wire is back in its place: so it never goes there.
+        # Text that tools print would stay in the buffer and reach the wire later, so it is diverted at once.
         with contextlib.redirect_stdout(sys.stderr):
             await server.run(reading, writing, server.create_initialization_options())
 
 
 async def _until_signal(serve: Callable[[], Any]) -> None:
-    """Awaits `serve()`; at a signal what is under way is cancelled, and the process ends."""
+    """Await `serve()`. A signal cancels running calls and ends the process."""
     told = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -162,12 +164,12 @@ async def _until_signal(serve: Callable[[], Any]) -> None:
     await asyncio.to_thread(background_loop.leave)
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.flush()
-    os._exit(0)  # a thread still reads standard input, and nothing can wake it
+    os._exit(0)  # a thread is blocked on standard input and cannot be woken
 
 
 @contextlib.contextmanager
 def quiet() -> Generator[None]:
-    """Keeps standard output free for the protocol: whatever is written to it meanwhile goes to standard error."""
+    """Reserve standard output for the protocol: anything else that is written to it goes to standard error."""
     sys.stdout.flush()
     kept = os.dup(1)
     os.dup2(2, 1)
@@ -183,15 +185,15 @@ def quiet() -> Generator[None]:
 
 
 def listen(where: str) -> socket.socket:
-    """A socket that listens at `HOST:PORT` (or a port alone) of this machine. UsageError where that cannot be."""
+    """Return a socket that listens at `HOST:PORT` (or a port) of this machine. Raises UsageError."""
     host, _, port = where.rpartition(":")
     host = host.strip("[]") or "127.0.0.1"
     if not re.fullmatch("[0-9]{1,5}", port) or int(port) >= 65_536:
         raise UsageError(f"expected --http HOST:PORT, such as 127.0.0.1:8000; got {where!r}")
     if not is_loopback(host):
         raise UsageError(
-            f"{host} is not this machine alone, and an MCP server asks nobody for a key: expected 127.0.0.1, ::1 or "
-            "localhost. To go further, put a server that asks for one in front"
+            f"{host} can be reached from other machines, and this MCP server requires no key: expected 127.0.0.1, ::1 or "
+            "localhost. For access from other machines, put a proxy that requires a key in front of it"
         )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     made = socket.socket(family, socket.SOCK_STREAM)
@@ -201,12 +203,12 @@ def listen(where: str) -> socket.socket:
         made.listen(128)
     except OSError as error:
         made.close()
-        raise UsageError(f"{where} cannot be listened at: {error.strerror or error}") from error
+        raise UsageError(f"cannot listen at {where}: {error.strerror or error}") from error
     return made
 
 
 def serve_http(box: Toolbox, listening: socket.socket, name: str = "toolspeak", policy: Policy | None = None) -> None:
-    """Serves at PATH of a socket until a signal comes."""
+    """Serve at PATH of a socket until a signal arrives."""
     server = build_server(box, name, policy)
     import uvicorn
 
@@ -216,7 +218,7 @@ def serve_http(box: Toolbox, listening: socket.socket, name: str = "toolspeak", 
     )
 
     class Quiet(uvicorn.Server):
-        """Uvicorn's server, which leaves signals alone."""
+        """Uvicorn's server without its handling of signals."""
 
         @contextlib.contextmanager
         def capture_signals(self) -> Generator[None]:

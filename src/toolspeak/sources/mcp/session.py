@@ -1,4 +1,4 @@
-"""One MCP server as tools: connected when first needed and again when the connection is lost, its definitions
+"""One MCP server as tools. It is connected on first use, and again after a lost connection; its definitions are
 checked."""
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 
 class Server:
-    """A server and its `tools`, by name. Everything awaited here runs on the servers' own loop (`home`)."""
+    """A server and its `tools`, by name. Coroutines here run on the loop for servers (`background_loop`)."""
 
     def __init__(
         self,
@@ -59,15 +59,15 @@ class Server:
         self.accept = accept
         self._own_secrets = Secrets(address.secrets)
         self._login: Bearer | None = None
-        """The login at the server, which is kept over connections."""
+        """The login at the server, which outlives connections."""
         self._login_secrets: tuple[tuple[str, ...], Secrets] = ((), self._own_secrets)
         self.tools: dict[str, AnyTool] = {}
         self.names: tuple[str, ...] = ()
         """Of all tools that the server offers, wanted or not."""
         self.offered: list[dict[str, Any]] = []
-        """The definitions as they came last, of the tools that are wanted."""
+        """The latest definitions of the tools that are wanted."""
         self.told: Callable[[], None] = lambda: None
-        """Called when the tools have changed."""
+        """Called after the tools have changed."""
         self._refused: dict[str, str] = {}
         self._opened = False
         self._closed = False
@@ -77,20 +77,20 @@ class Server:
 
     @property
     def _secrets(self) -> Secrets:
-        """What no answer brings back: the tokens of a login, which are renewed, belong to it."""
+        """Secrets that answers must not contain, including the tokens of a login, which change when they are renewed."""
         tokens = self._login.secrets if self._login else ()
         if tokens != self._login_secrets[0]:
             self._login_secrets = (tokens, Secrets([*self.address.secrets, *tokens]))
         return self._login_secrets[1] if tokens else self._own_secrets
 
     async def open(self) -> None:
-        """Connects, and takes over the tools. Raises ToolError or UsageError where that fails, InvalidTool or
-        DuplicateTool for definitions that are refused."""
+        """Connect and load the tools. Raises ToolError or UsageError if that fails, InvalidTool or DuplicateTool for
+        refused definitions."""
         self._closed = False
         await self._linked()
 
     async def close(self) -> None:
-        """Lets the server go; one that was started here has ended when this returns."""
+        """Disconnect. A server that was started here has ended when this returns."""
         self._closed = True
         self._stay()
         link, self._link = self._link, None
@@ -98,8 +98,8 @@ class Server:
             await link.close()
 
     async def call(self, name: str, arguments: Mapping[str, Any], *, again: bool) -> Any:
-        """The value of one call. A call that never went out is made on a new connection, once; one that did is made
-        again only where `again` says that this does no harm."""
+        """Return the value of one call. A call that was never sent is repeated once on a new connection; a call that
+        was sent is repeated only with `again`, which says that this does no harm."""
         from mcp.shared.exceptions import MCPError
         from pydantic import ValidationError
 
@@ -114,7 +114,7 @@ class Server:
                     return self._value(await _call_tool(link.ready.result(), name, arguments))
             except ValidationError as error:
                 raise ToolError(
-                    f"{self.address.description} gave an answer that is no result of a tool: {_first_problem(error)}"
+                    f"{self.address.description} sent an invalid result of a tool: {_first_problem(error)}"
                 ) from error
             except MCPError as error:
                 forgotten = link.expired and error.code != _CLOSED
@@ -144,10 +144,12 @@ class Server:
     # the connection
 
     async def _linked(self) -> Connection:
-        """The connection, made if there is none."""
+        """Return the connection, opening it if there is none."""
         if self._closed:
             raise UsageError(f"the MCP server {self.address.description} was closed")
-        if self._link is not None and self._link.loop is not asyncio.get_running_loop():  # a fork has left it behind
+        if (
+            self._link is not None and self._link.loop is not asyncio.get_running_loop()
+        ):  # it belongs to the parent process
             self._link = self._turn = None
         if self._turn is None:
             self._turn = asyncio.Lock()
@@ -157,7 +159,7 @@ class Server:
             if self._link is not None:
                 await self._link.close()
             link = await self._connected()
-            if self._closed:  # meanwhile, by somebody who does not wait for this
+            if self._closed:  # closed meanwhile by another caller
                 await link.close()
                 raise UsageError(f"the MCP server {self.address.description} was closed")
             self._link = link
@@ -185,12 +187,12 @@ class Server:
                 ) from None
             if isinstance(error, MCPError):
                 raise ToolError(
-                    f"the MCP server {self.address.description} does not tell its tools: "
+                    f"the MCP server {self.address.description} does not list its tools: "
                     f"{self._secrets.out_of(link.reason(error.message, request.problem))}"
                 ) from error
             if isinstance(error, ValidationError):
                 raise ToolError(
-                    f"the MCP server {self.address.description} tells of its tools what is no MCP: {_first_problem(error)}"
+                    f"the MCP server {self.address.description} sent an invalid list of tools: {_first_problem(error)}"
                 ) from error
             raise
         self._stay = background_loop.leaving(self.close)
@@ -204,7 +206,7 @@ class Server:
     # its tools
 
     async def _renew(self, client: Client) -> None:
-        """The server says that its tools have changed."""
+        """Load the tools again after the server reported a change."""
         from mcp.shared.exceptions import MCPError
         from pydantic import ValidationError
 
@@ -214,11 +216,9 @@ class Server:
                     offered = await listed(client)
             self._take(offered)
         except (MCPError, ToolspeakError, TimeoutError) as error:
-            log.warning("%s: its changed tools cannot be taken over: %r", self.address.description, error)
+            log.warning("%s: its changed tools cannot be loaded: %r", self.address.description, error)
         except ValidationError as error:
-            log.warning(
-                "%s: what it tells of its changed tools is no MCP: %s", self.address.description, _first_problem(error)
-            )
+            log.warning("%s: its list of changed tools is invalid: %s", self.address.description, _first_problem(error))
 
     def _raise_refused(self, refused: Mapping[str, str]) -> NoReturn:
         first, *others = refused
@@ -226,8 +226,8 @@ class Server:
         raise InvalidTool(f"the MCP server {self.address.description}: {refused[first]}{more}", tool=first)
 
     def _take(self, offered: Sequence[dict[str, Any]]) -> None:
-        """Takes over the definitions that may be. At first one that may not be is raised; later, when nobody waits for
-        it, a tool that was known is kept as it was and refuses calls, and one that is new is left out."""
+        """Load definitions that pass the checks. On the first load a bad definition is raised. Later, when no caller
+        waits, a known tool keeps its old definition and refuses calls, and a new one is left out."""
         offered = self._secrets.out_of_data(list(offered))
         self.names = tuple(str(one.get("name", "")) for one in offered)
         self.offered = wanted = [one for one in offered if self._wants(str(one.get("name", "")))]
@@ -265,7 +265,7 @@ class Server:
         return replace(made, function=Remote(self, told), timeout=self.timeout, effect=effect, reads=reads)
 
     def _unaccepted(self, offered: Sequence[dict[str, Any]]) -> dict[str, str]:
-        """Why a definition that is not as it was accepted is refused, by name."""
+        """Return, by name, why a definition that differs from the accepted one is refused."""
         if self.pins is None:
             return {}
         key = self.key(self.pins)
@@ -273,21 +273,20 @@ class Server:
             taken = [one for one in offered if self.accept is True or one["name"] in self.accept]
             self.pins.accept(key, taken)
         return {
-            name: f"the tool {name!r} is not what was accepted, and is refused until it is accepted again "
+            name: f"the definition of the tool {name!r} has changed since it was accepted, so the tool is refused until it is accepted again "
             f"(toolspeak mcp accept {f'mcp:{self.address.description}'!r} {name}, or accept=[{name!r}]). What changed:\n{changes}"
             for name, changes in self.pins.changed(key, offered).items()
         }
 
     def key(self, pins: Pins) -> str:
-        """What the server's pins stand under. Those that stood under its command line as it is written stand there
-        now."""
+        """Return the server's key in the lock file. Pins under an older form of the key are moved."""
         key = f"mcp:{self.address.seen_from(pins.path.parent)}"
         pins.adopt(f"mcp:{self.address.description}", key)
         return key
 
 
 class Remote:
-    """A tool of a server, to be called by name."""
+    """A tool of a server, called by name."""
 
     def __init__(self, server: Server, told: Mapping[str, Any]) -> None:
         self.server = server
@@ -302,7 +301,7 @@ class Remote:
 
 
 def bearer(address: Address) -> Bearer | None:
-    """What sends the token of the login at a server that is given no key. UsageError for logins that cannot be read."""
+    """Return what sends the token of a login, if the server has no key. UsageError if the logins cannot be read."""
     keyed = "@" in urlsplit(address.url).netloc or any(name.lower() == "authorization" for name in address.headers)
     if keyed:
         return None
@@ -314,8 +313,8 @@ def bearer(address: Address) -> Bearer | None:
 
 
 def labels(hints: Any) -> tuple[ToolEffect, Origin]:
-    """What a tool does and brings, by its annotations: one that says nothing writes, and brings what anybody may have
-    written."""
+    """Return a tool's effect and origin from its annotations. Without annotations it counts as writing, and as
+    returning untrusted data."""
     given: Mapping[str, Any] = cast("Mapping[str, Any]", hints) if isinstance(hints, Mapping) else {}
     reads: Origin = "trusted" if given.get("openWorldHint") is False else "untrusted"
     if given.get("readOnlyHint") is True:
@@ -324,8 +323,8 @@ def labels(hints: Any) -> tuple[ToolEffect, Origin]:
 
 
 async def _call_tool(client: Client, name: str, arguments: Mapping[str, Any]) -> Any:
-    """The server's result. The SDK's own `call_tool` would judge it by the server's schema with patterns that may take
-    for ever."""
+    """Return the server's result. The SDK's own `call_tool` validates it against the server's schema, whose patterns
+    may take forever."""
     from mcp.types import CallToolRequest, CallToolRequestParams, CallToolResult
 
     asked = CallToolRequest(params=CallToolRequestParams(name=name, arguments=dict(arguments)))
@@ -333,13 +332,13 @@ async def _call_tool(client: Client, name: str, arguments: Mapping[str, Any]) ->
 
 
 _CLOSED = -32000
-"""JSON-RPC's code for a connection that has ended, by the SDK."""
+"""The SDK's JSON-RPC code for a closed connection."""
 _LONG = 86_400.0
-"""Seconds: how long a call may take is its tool's `timeout`."""
+"""Seconds; a call is bounded by its tool's `timeout` instead."""
 
 
 def _first_problem(error: ValidationError) -> str:
-    """The first of all that is wrong with what a server sent, in a line."""
+    """Return the first validation error of a server's message, on one line."""
     first, *more = error.errors(include_url=False)
     return f"{'.'.join(map(str, first['loc']))}: {first['msg']}" + (f", and {len(more)} more" if more else "")
 

@@ -1,9 +1,9 @@
-"""The two ways to an MCP server, each with bounds that the SDK's own do not have.
+"""The two transports to an MCP server, with limits that the SDK's own transports do not have.
 
-Over standard input and output the SDK reads a line for as long as it goes on; over HTTP it reads a stream of events for
-as long as it goes on, also after whoever asked has given up. Here a line and an answer have at most `LARGEST` bytes,
-and a request that is over lets go of its connection. `Request` is what one request may take: it is found by `current`,
-since the SDK runs what it does for a request in the context of whoever made it.
+The SDK reads a line over standard output of any length, and an event stream over HTTP of any length, even after the
+caller has given up. Here a line and a response have at most `LARGEST` bytes, and a finished request releases its
+connection. `Request` holds the limits of one request. It is found by `current`, because the SDK works for a request in
+the context of the caller.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
 LARGEST = 16 * 1024 * 1024
-"""Bytes of one line over standard output, and of all that comes over HTTP in answer to one request."""
+"""The most bytes of one line over standard output, and of all responses over HTTP to one request."""
 FLOOD = 16 * LARGEST
-"""Bytes that a process may write in a minute: nobody asked for more, and all servers share one thread."""
+"""The most bytes that a process may write per minute, because all servers share one thread."""
 UNANSWERED = 1_000
-"""Requests of a server's own that wait for an answer: one that reads none does not heap them up here."""
+"""The most unanswered requests of a server: a server that never reads answers would fill the memory."""
 TRIES = 100
-"""HTTP requests that one request may take: a stream that breaks off is begun again where its server says how."""
+"""The most HTTP requests for one request: a broken stream is resumed if its server supports that."""
 PARTING = 1.0
-"""Seconds in which a request that was given up may still be told so to its server."""
+"""Seconds for telling the server that a request was cancelled."""
 GRACE = 2.0
 """Seconds for a process to end once its input is closed, again once it was asked to, and half of it once it was
 killed."""
 LAST_WORDS = 4 * LARGEST
-"""Bytes that a server may still write when it is to end."""
+"""The most bytes that a server may write while it ends."""
 
 current: contextvars.ContextVar[Request | None] = contextvars.ContextVar("current", default=None)
 
 
 class Request:
-    """One request to a server, from `with` on: whether it has gone out, and what it may still take.
+    """One request to a server, from `with` on: whether it was sent, and its remaining limits.
 
-    `sent`: the server may act on it. `problem`: why its answer was broken off, "" where it was not.
+    `sent`: the server may have acted on it. `problem`: why its answer was aborted, "" if it was not.
     """
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class Request:
 
     @asynccontextmanager
     async def limited(self) -> AsyncGenerator[None]:
-        """What runs inside ends soon after the request does: with a TimeoutError."""
+        """Run the block until shortly after the request ends; then raise TimeoutError in it."""
         async with asyncio.timeout_at(self._deadline) as limit:
             self._limits.add(limit)
             try:
@@ -86,8 +86,7 @@ class Request:
             raise self.broken(f"the answer has more than {LARGEST:,} bytes")
 
     def broken(self, why: str) -> Exception:
-        """The error that ends an answer, so that the SDK passes it on to the one request and goes on with the
-        others."""
+        """Return an error that ends one response, so that the SDK passes it to this request and continues with others."""
         import httpx2
 
         self.problem = self.problem or why
@@ -98,7 +97,7 @@ class Request:
 
 
 class Around:
-    """A stream of messages around another one, with which it closes."""
+    """A message stream around another one, which it closes with itself."""
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner
@@ -116,7 +115,8 @@ class Around:
 
 
 class IncomingStream(Around):
-    """The messages of a server. They end, as those of one that has gone, where it asks back and reads no answer."""
+    """The messages from a server. The stream ends, like that of a gone server, if it sends requests but reads no
+    answers."""
 
     def __init__(self, inner: Any, ended: Callable[[str], None]) -> None:
         super().__init__(inner)
@@ -152,7 +152,7 @@ class IncomingStream(Around):
 
 
 class OutgoingStream(Around):
-    """The way to a server, which tells the request under way that it has gone out."""
+    """The messages to a server. Marks the current request as sent."""
 
     def __init__(self, inner: Any, arriving: IncomingStream) -> None:
         super().__init__(inner)
@@ -176,8 +176,8 @@ async def by_http(
     answered: Callable[[httpx2.Response], None],
     auth: httpx2.Auth | None = None,
 ) -> AsyncGenerator[TransportStreams]:
-    """The streams of messages from and to a server over HTTP. `answered` sees the head of each answer; `auth` says who
-    asks."""
+    """Yield the message streams from and to a server over HTTP. `answered` sees the head of each response; `auth`
+    authenticates requests."""
     import httpx2
     from mcp.client.streamable_http import streamable_http_client
 
@@ -187,7 +187,7 @@ async def by_http(
     async with (
         httpx2.AsyncClient(
             headers={"Accept-Encoding": "identity", **headers},
-            timeout=httpx2.Timeout(timeout, read=None),  # how long an answer may take is for each call to say
+            timeout=httpx2.Timeout(timeout, read=None),  # each call has its own time limit
             event_hooks={"response": [seen]},
             trust_env=False,
             auth=auth,
@@ -199,14 +199,16 @@ async def by_http(
 
 
 def bounded() -> httpx2.AsyncBaseTransport:
-    """HTTP with the bounds of a request."""
+    """Return an HTTP transport with the limits of a request."""
     import httpx2
 
     class Bounded(httpx2.AsyncHTTPTransport):
-        """HTTP in which the request of a call that is over ends, and an answer that grows too large breaks off."""
+        """HTTP transport that ends requests of finished calls, and aborts responses that grow too large."""
 
         async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-            ours = current.get() or Request()  # nobody waits for a stream of changes: it has the bounds of one answer
+            ours = (
+                current.get() or Request()
+            )  # no call waits for a stream of notifications: it has the limits of one response
             ours.tried()
             try:
                 async with ours.limited():
@@ -216,14 +218,14 @@ def bounded() -> httpx2.AsyncBaseTransport:
             coding = response.headers.get("content-encoding", "identity").strip().lower()
             refused = ""
             if coding not in ("", "identity"):
-                # A thousand bytes may become a million, all at once: what was not asked for is not unpacked.
+                # A thousand compressed bytes may become a million at once, so unrequested compression is refused.
                 del response.headers["content-encoding"]
                 refused = f"the answer is compressed ({coding[:40]}), which was not asked for"
             response.stream = Body(response.stream, ours, refused)
             return response
 
     class Body(httpx2.AsyncByteStream):
-        """An answer as it comes."""
+        """A response while it arrives."""
 
         def __init__(self, inner: Any, ours: Request, refused: str) -> None:
             self.inner, self.ours, self.refused = inner, ours, refused
@@ -262,8 +264,8 @@ async def by_stdio(
     errors: TextIO,
     ended: Callable[[str], None],
 ) -> AsyncGenerator[TransportStreams]:
-    """The streams of messages from and to a server that is started, and has ended when this is left. `ended` is called
-    with the reason where what it wrote cannot be read on."""
+    """Yield the message streams from and to a server that is started here, and has ended at the exit. `ended` is called
+    with the reason if its output cannot be read any further."""
     import anyio
     from mcp.client.stdio import get_default_environment
 
@@ -296,7 +298,7 @@ async def by_stdio(
 
 
 async def _read(process: asyncio.subprocess.Process, arriving: Any, ended: Callable[[str], None]) -> None:
-    """Passes on each line that a server writes as a message, or as the error that it is none."""
+    """Pass on each line of a server as a message, or as an error if it is not one."""
     import anyio
     from mcp.shared.message import SessionMessage
     from mcp.types import jsonrpc_message_adapter
@@ -326,7 +328,7 @@ async def _read(process: asyncio.subprocess.Process, arriving: Any, ended: Calla
 
 
 async def _write(process: asyncio.subprocess.Process, leaving: Any, arriving: Any) -> None:
-    """Writes each message to a server, a line each."""
+    """Write each message to a server as a line."""
     stdin = cast("asyncio.StreamWriter", process.stdin)
     try:
         async for item in leaving:
@@ -334,15 +336,15 @@ async def _write(process: asyncio.subprocess.Process, leaving: Any, arriving: An
             stdin.write(text.encode() + b"\n")
             await stdin.drain()
     except OSError:
-        await arriving.aclose()  # who waits for an answer learns that none comes
+        await arriving.aclose()  # fail the requests that wait for an answer
     finally:
         with contextlib.suppress(OSError):
             stdin.close()
 
 
 async def _end(process: asyncio.subprocess.Process, tasks: Sequence[asyncio.Task[None]]) -> None:
-    """Ends a server in good order: its input is closed, then it is asked to end, then it is killed, each with all that
-    it started. What it still writes meanwhile is thrown away."""
+    """End a server: close its input, then terminate it, then kill it, each time with its child processes. Its remaining
+    output is discarded."""
     reader, writer = tasks
     reader.cancel()
     drained: asyncio.Task[bool] | None = None
@@ -368,8 +370,8 @@ async def _end(process: asyncio.subprocess.Process, tasks: Sequence[asyncio.Task
 
 
 async def _is_over(process: asyncio.subprocess.Process, grace: float, drained: asyncio.Task[bool]) -> bool:
-    """Whether a process ends in time; one that goes on writing does not. Its `wait` would also wait for children that
-    have its output."""
+    """Whether a process ends in time; a process that keeps writing does not. `wait` would also wait for children that
+    hold its output."""
     end = asyncio.get_running_loop().time() + grace
     while process.returncode is None and asyncio.get_running_loop().time() < end:
         if drained.done() and drained.result():
@@ -390,7 +392,7 @@ async def _drained(stdout: asyncio.StreamReader) -> bool:
 
 
 def _signal(process: asyncio.subprocess.Process, sign: int) -> None:
-    """Sends a signal to a process and all that it started."""
+    """Send a signal to a process and its children."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         if sys.platform == "win32":
             process.terminate()

@@ -3,8 +3,8 @@
     pets = ts.openapi("https://pets.example/openapi.json", auth="$PETS_KEY")
     ts.run("Is Rex still there?", tools=pets)
 
-The document is not trusted: what it says is checked, where its requests go is bounded, and credentials come from the
-configuration alone and go to one server only.
+The document is not trusted: its content is checked, the addresses of its requests are restricted, and credentials come
+only from the configuration and go to one server only.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .servers import Servers
 TIMEOUT = 30.0
 LIMIT = 4_000_000
 REFUSED = 10
-"""Operations that must not be shown and are told of at once."""
+"""The most refused operations that one error names."""
 
 
 def openapi(
@@ -46,15 +46,17 @@ def openapi(
     timeout: float = TIMEOUT,
     limit: int = LIMIT,
 ) -> Toolbox:
-    """The operations of an OpenAPI 3 document, each a tool that calls its server.
+    """Return the operations of an OpenAPI 3 document, each as a tool that calls its server.
 
-    `document` is a path, a URL or a dict. `only` and `without` choose operations by name, by path (`/pets/*`) or by tag
-    (`tag:pets`); `read_only` leaves those that change nothing (GET, HEAD). `auth` is a secret, or a dict of one for each
-    security scheme; a user and password are a pair; `$NAME` is read from the environment. `headers` are sent along, for
-    a document's URL too. A model sees none of that and cannot set it. `server` stands for the document's own, `variables` fill the holes in its
-    address. Private addresses are reached only where `server`, or the URL of the document, is one, or with
-    `allow_private`. `timeout` is seconds for a call, `limit` bytes of an answer. Raises UsageError, and InvalidTool for
-    an operation that must not be shown to a model.
+    `document` is a path, a URL or a dict. `only` and `without` select operations by name, by path (`/pets/*`) or by tag
+    (`tag:pets`); `read_only` keeps those that change nothing (GET, HEAD). `auth` is a secret, or a dict with one per
+    security scheme; a user and password are a pair; `$NAME` is read from the environment. `headers` are sent with every
+    request, also with that for a document at a URL. A model sees none of these and cannot set them.
+
+    `server` replaces the document's own, and `variables` fill the placeholders in its address. Private addresses are
+    allowed only for `server`, for the URL of the document, or with `allow_private`. `timeout` is in seconds per call,
+    `limit` in bytes per response. Raises UsageError, and InvalidTool for an operation that must not be shown to a
+    model.
     """
     if not timeout > 0 or not limit > 0:
         raise UsageError(f"timeout and limit must be above 0, got {timeout!r} and {limit!r}")
@@ -65,8 +67,8 @@ def openapi(
     home = servers.base(None if read.data.get("servers") else chosen[0]) if chosen else ""
     if chosen and keys.any and read.url and not server and _elsewhere(home, read.url):
         raise UsageError(
-            f"{read.name} says that its server is {home}, on another host than the document's or without encryption: say "
-            f"server={home!r} if that is where the credentials may go"
+            f"{read.name} names the server {home}, on another host than the document's or without encryption: pass "
+            f"server={home!r} if the credentials may be sent there"
         )
     bounds = Bounds(servers.private, origin(home) if home else None, limit, allow_private)
     maker = Maker(read, keys)
@@ -74,7 +76,7 @@ def openapi(
 
 
 def _elsewhere(server: str, document: str) -> bool:
-    """Whether a server is on another host than the document that names it, or less well guarded."""
+    """Whether a server is on another host than the document that names it, or less secure."""
     there, here = origin(server), origin(document)
     return there[1] != here[1] or (here[0] == "https" and there[0] != "https")
 
@@ -82,8 +84,7 @@ def _elsewhere(server: str, document: str) -> bool:
 def _tools(
     maker: Maker, chosen: Sequence[NamedOperation], servers: Servers, bounds: Bounds, timeout: float
 ) -> list[Tool[..., Any]]:
-    """The tools of the operations. InvalidTool tells why the first that must not be shown is refused, and names
-    others."""
+    """Return the tools of the operations. InvalidTool says why the first refused one is refused, and names others."""
     tools: list[Tool[..., Any]] = []
     refused: dict[str, InvalidTool] = {}
     for one in chosen:
@@ -137,7 +138,7 @@ def _listed(patterns: str | Sequence[str]) -> list[str]:
 def _chosen(
     found: list[NamedOperation], only: list[str], without: list[str], read_only: bool, document: Document
 ) -> list[NamedOperation]:
-    """The operations that are wanted. UsageError for a pattern that fits none."""
+    """Return the operations that are wanted. Raises UsageError for a pattern that matches none."""
     for pattern in (*only, *without):
         if not any(_fits(one, [pattern]) for one in found):
             known = [one.name for one in found]

@@ -1,4 +1,4 @@
-"""Credentials for the operations of an OpenAPI document: from the configuration, never from a model."""
+"""Credentials for the operations of an OpenAPI document. They come from the configuration, never from a model."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """A security scheme: how one secret is sent. `kind` is apiKey, bearer, basic or "" for one that is not
-    understood."""
+    """A security scheme: how a secret is sent. `kind` is apiKey, bearer, basic or "" for an unsupported one."""
 
     name: str
     kind: str
@@ -37,7 +36,7 @@ class Scheme:
 
 
 class Keys:
-    """The secrets that were given, by scheme, and what each operation is sent of them."""
+    """The secrets by scheme, and which of them each operation is sent."""
 
     def __init__(self, document: Document, auth: Auth, headers: Mapping[str, str] | None) -> None:
         self.document = document
@@ -51,12 +50,12 @@ class Keys:
 
     @property
     def any(self) -> bool:
-        """Whether there is something secret to send."""
+        """Whether there is any secret to send."""
         return bool(self.given or self.headers)
 
     @property
     def secrets(self) -> list[str]:
-        """All that must not be shown, in each form in which it is sent."""
+        """Return everything that must not be shown, in each form in which it is sent."""
         found = [one for value in self.headers.values() for one in in_header(value)]
         for secret in self.given.values():
             parts = [secret] if isinstance(secret, str) else [":".join(secret), secret[1]]
@@ -64,7 +63,7 @@ class Keys:
         return [one for one in found if one]
 
     def wanted(self, operation: Mapping[str, Any]) -> list[list[str]]:
-        """The alternatives of schemes that an operation names, each a list of those that are sent together."""
+        """Return the alternatives that an operation accepts, each a list of schemes that are sent together."""
         listed: Any = operation.get("security", self.document.data.get("security"))
         if listed is None and self._everywhere:
             return [[name] for name in self.schemes]
@@ -73,7 +72,7 @@ class Keys:
         return [list(cast("Mapping[str, Any]", one)) for one in cast("list[Any]", listed) if isinstance(one, Mapping)]
 
     def credentials(self, operation: Mapping[str, Any]) -> Credentials:
-        """What an operation is sent: the first of its alternatives for which every secret is there."""
+        """Return the credentials for an operation: the first of its alternatives with all secrets available."""
         for names in self.wanted(operation):
             if names and all(name in self.given for name in names) and not (self.single and len(names) > 1):
                 return self._written(names)
@@ -147,19 +146,19 @@ def _schemes(document: Document) -> Iterable[Scheme]:
 
 
 def _secret(given: Any, scheme: Scheme) -> Secret:
-    """A secret as it is sent. UsageError where it cannot be one, without saying what it is."""
+    """Return a secret in the form in which it is sent. Raises UsageError, without showing it, if it cannot be one."""
     if not scheme.kind:
-        raise UsageError(f"the security scheme {scheme.name!r} is of a kind that is not understood; use headers=…")
+        raise UsageError(f"the security scheme {scheme.name!r} is of an unsupported kind; use headers=…")
     if scheme.kind == "basic":
         return _basic(given, scheme.name)
     secret = _secret_text(given, scheme.name, "a text")
-    if scheme.kind == "bearer":  # as people copy it, with the word that is sent before it
+    if scheme.kind == "bearer":  # pasted with its prefix, such as `Bearer`
         secret = re.sub(r"\ABearer\s+", "", secret.strip(), flags=re.IGNORECASE)
     return clean_key(secret)
 
 
 def _basic(given: Any, name: str) -> Secret:
-    """A user and a password, as a pair or as one text."""
+    """Return a user and a password from a pair or a string."""
     pair = cast("list[Any]", given) if isinstance(given, (tuple, list)) else []
     if len(pair) == 2:
         return _expanded(pair[0], name), _expanded(pair[1], name)
@@ -188,20 +187,20 @@ def _expanded(given: Any, name: str) -> str:
 
 
 def clean_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
-    """The operator's own headers as they are sent. UsageError for what no header can be."""
+    """Return the operator's headers. Raises UsageError for invalid ones."""
     return {_header(name): _value(name, value) for name, value in (headers or {}).items()}
 
 
 def _header(name: str) -> str:
     if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
-        raise UsageError(f"{name!r} is no name for a header")
+        raise UsageError(f"{name!r} is not a valid header name")
     return name
 
 
 def _value(name: str, value: Any) -> str:
     text = _expanded(value, name)
     if not text.isprintable():
-        raise UsageError(f"the header {name!r} holds a line break or such")
+        raise UsageError(f"the header {name!r} contains a line break or control character")
     return text
 
 

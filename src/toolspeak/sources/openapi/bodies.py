@@ -1,4 +1,4 @@
-"""The body of a request: which of the media types that an operation takes is sent, and how it is written."""
+"""Request bodies: selects the media type that is sent, and encodes the value."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Form = Literal["json", "form", "multipart", "text", "bytes"]
 
 
 def form_of(media: str) -> Form:
-    """How a body of a media type is written."""
+    """Return how a body of a media type is encoded."""
     kind = media.partition(";")[0].strip().lower()
     if kind in ("application/json", "*/*", "application/*") or kind.endswith("+json"):
         return "json"
@@ -28,13 +28,13 @@ def form_of(media: str) -> Form:
 
 
 def chosen(content: Mapping[str, Any]) -> str:
-    """The media type that is sent, of those that an operation takes: JSON before forms before text; "" for none."""
+    """Return the media type to send, of those that an operation accepts: JSON before forms before text; "" for none."""
     order: Sequence[Form] = ("json", "form", "multipart", "text", "bytes")
     return min(content, key=lambda media: (order.index(form_of(media)), "+" in media, "*" in media), default="")
 
 
 def written(media: str, value: Any, slots: Mapping[str, Slot]) -> tuple[str, bytes]:
-    """(content type, body) of a value; `slots` say how each field of a form is written. Raises ToolError."""
+    """Return (content type, body) for a value; `slots` say how each field of a form is encoded. Raises ToolError."""
     form = form_of(media)
     if form == "json":
         kind = "application/json" if "*" in media else media
@@ -51,7 +51,7 @@ def written(media: str, value: Any, slots: Mapping[str, Slot]) -> tuple[str, byt
 
 
 def _fields(value: Any) -> list[tuple[str, Any]]:
-    """The fields of a form, which has no way to write null."""
+    """Return the fields of a form. Null is left out, because a form cannot express it."""
     return [(name, part) for name, part in cast("dict[str, Any]", value).items() if part is not None]
 
 
@@ -60,7 +60,7 @@ def _slot(name: str, slots: Mapping[str, Slot]) -> Slot:
 
 
 def _bytes(text: str, argument: str) -> bytes:
-    """What a text in base64 stands for: a model has no other way to write bytes."""
+    """Decode base64, in which models write bytes."""
     try:
         return base64.b64decode("".join(text.split()), validate=True)
     except (binascii.Error, ValueError):

@@ -1,4 +1,4 @@
-"""A call of an operation: its arguments as a request, the server's answer as what a model reads."""
+"""Calls an operation: builds a request from the arguments, and turns the server's response into a result for a model."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from .operations import Operation
 from .styles import Slot, header_text, own_names, path_part, plain_name, query_pairs, whole_segments
 
 MOST_CHARACTERS = 1_500
-"""Characters of an error's body that are told."""
+"""The most characters of an error's body that are passed on."""
 CHARSET = re.compile("(?i)utf|us-ascii|iso|latin|windows|cp|koi8|gb|big5|euc|shift|tis|mac")
 """How a charset begins that is one. Python knows others, some of which take time with the square of a text."""
 LITERAL = "/:@!$&'()*+,;=~-._%"
-"""What stays as it is in the fixed parts of a path."""
+"""Characters that are not encoded in the fixed parts of a path."""
 NO_BODY: Any = object()
 
 
 def function_of(
     operation: Operation, base: str, credentials: Credentials, bounds: Bounds, keys: Keys, advice: str
 ) -> Callable[..., Awaitable[Any]]:
-    """The async function that calls an operation with the arguments of its tool. It raises ToolError; `advice` is
-    added where the server wants a key."""
+    """Return the async function that calls an operation with the arguments of its tool. It raises ToolError; `advice`
+    is added if the server requires a key."""
     found = operation.named
     secrets = Secrets(keys.secrets)
 
@@ -54,7 +54,7 @@ def function_of(
 
 
 def _target(path: str, filled: Mapping[str, str]) -> str:
-    """The path with its values. Raises ToolError where they make a part of it empty, or `.` or `..`."""
+    """Return the path with its values. Raises ToolError if a segment would become empty, `.` or `..`."""
     target = _filled(path, filled)
     if filled and not whole_segments(target) and whole_segments(re.sub(r"\{[^{}]*\}", "x", path)):
         raise ToolError("the arguments make a path with a part that is empty, `.` or `..`")
@@ -64,8 +64,8 @@ def _target(path: str, filled: Mapping[str, str]) -> str:
 def request_of(
     operation: Operation, base: str, arguments: Mapping[str, Any], hidden: Collection[tuple[str, str]] = ()
 ) -> SentRequest:
-    """The request that arguments make, but for the credentials: no argument sets a parameter that is `hidden`, a place
-    and a name. Raises ToolError for what cannot be sent."""
+    """Return the request for arguments, without credentials. No argument may set a parameter in `hidden`, pairs of
+    place and name. Raises ToolError for arguments that cannot be sent."""
     given = {slot.argument: arguments[slot.argument] for slot in operation.slots if slot.argument in arguments}
     if unknown := arguments.keys() - given.keys():
         raise ToolError(f"there is no argument {min(unknown)!r}")
@@ -84,7 +84,7 @@ def request_of(
 
 @dataclass(slots=True)
 class _Parameters:
-    """The encoded parameters of a request, by where they go."""
+    """The encoded parameters of a request, by place."""
 
     headers: dict[str, str]
     path: dict[str, str] = field(default_factory=dict[str, str])
@@ -92,8 +92,7 @@ class _Parameters:
     cookies: list[str] = field(default_factory=list[str])
 
     def set(self, slot: Slot, value: Any) -> None:
-        """Encodes a value where its slot says. As RFC 6570 has it, null is left out: only JSON can say it, and what is
-        empty is something else."""
+        """Encode a value for its slot. As in RFC 6570, null is left out: only JSON can express it."""
         if slot.place == "path":
             self.path[slot.name] = path_part(slot, value)
         elif value is None and not slot.json:
@@ -110,8 +109,8 @@ class _Parameters:
 
 
 def _refuse_others(slot: Slot, value: Any, operation: Operation, hidden: Collection[tuple[str, str]]) -> None:
-    """Raises ToolError for an object whose fields would be told as other parameters: those of the document, and those
-    that hold credentials."""
+    """Raises ToolError for an object whose fields would become other parameters of the document, or parameters with
+    credentials."""
     if not (names := own_names(slot, value)):
         return
     others = {plain_name(one.name) for one in operation.slots if one.place == slot.place and one is not slot}
@@ -124,7 +123,7 @@ def _refuse_others(slot: Slot, value: Any, operation: Operation, hidden: Collect
 
 
 def _filled(path: str, values: Mapping[str, str]) -> str:
-    """The path with its holes filled. The text between them is the document's."""
+    """Return the path with its placeholders filled. The text between them comes from the document."""
     parts: list[str] = []
     for index, part in enumerate(path.replace("{", "}").split("}")):
         if index % 2 and part not in values:
@@ -147,7 +146,7 @@ def _body(operation: Operation, given: Mapping[str, Any], headers: dict[str, str
 
 
 def _body_value(operation: Operation, fields: Iterable[Slot], given: Mapping[str, Any]) -> Any:
-    """The argument that is the body, or the object of those that are its fields; NO_BODY where none is sent."""
+    """Return the argument that is the body, or an object of the arguments that are its fields; NO_BODY for none."""
     whole = next((slot for slot in operation.slots if slot.place == "body"), None)
     if whole is not None:
         return given.get(whole.argument, NO_BODY)
@@ -156,7 +155,7 @@ def _body_value(operation: Operation, fields: Iterable[Slot], given: Mapping[str
 
 
 def _text(answer: Answer) -> str | None:
-    """The body as text; None where it is none."""
+    """Return the body as text; None if it is binary."""
     kind, _, more = answer.headers.get("Content-Type", "").partition(";")
     kind = kind.strip().lower()
     if b"\0" in answer.body[:1024] or kind.startswith(
@@ -173,7 +172,7 @@ def _text(answer: Answer) -> str | None:
 
 
 def _value(answer: Answer, text: str | None, secrets: Secrets) -> Any:
-    """What a model is given of a good answer: data of JSON, a text, or what there is where it is neither."""
+    """Return the result of a successful response: JSON data, text, or a description of other content."""
     if not answer.body:
         return f"{answer.status} {answer.reason}".strip()
     if text is None:

@@ -1,4 +1,4 @@
-"""An OpenAPI document: read from a file, a URL or a dict, its version checked, its references followed."""
+"""Reads an OpenAPI document from a file, a URL or a dict, checks its version, and resolves its references."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ...files import read_text
 from ...schema.phrases import clipped, short
 
 LARGEST = 64_000_000
-"""Bytes of a document."""
+"""The most bytes of a document."""
 HOPS = 20
-"""How often one reference may lead to another."""
+"""The longest chain of references."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Document:
-    """A document's `data`. `name` stands for it in messages; `url` is where it was fetched from, "" for none.
+    """A document's `data`. `name` is its name in messages; `url` is where it was fetched from, "" for none.
 
-    `old`: it is of version 3.0, whose schemas are not yet JSON Schema.
+    `old`: it has version 3.0, whose schemas are not JSON Schema yet.
     """
 
     data: Mapping[str, Any]
@@ -36,7 +36,7 @@ class Document:
         return f"Document({self.name!r})"
 
     def follow(self, node: Any, where: str) -> Mapping[str, Any]:
-        """The object that `node` is or refers to. UsageError where it is none, or refers to nothing."""
+        """Return the object that `node` is or refers to. Raises UsageError."""
         for _ in range(HOPS):
             if not isinstance(node, Mapping):
                 raise UsageError(f"{self.name}, at {clipped(where, 300)}: expected an object, got {short(node)}")
@@ -47,7 +47,7 @@ class Document:
         raise UsageError(f"{self.name}, at {clipped(where, 300)}: its references go round in a circle")
 
     def at(self, ref: Any, where: str) -> Any:
-        """What a reference inside the document points to. UsageError for one that leaves it or points to nothing."""
+        """Return the target of a reference inside the document. Raises UsageError if it is elsewhere or missing."""
         if not isinstance(ref, str) or not (ref == "#" or ref.startswith("#/")):
             raise UsageError(
                 f"{self.name}, at {clipped(where, 300)}: the reference {short(ref)} leaves the document, and nothing is fetched for it. "
@@ -66,8 +66,8 @@ class Document:
 
 
 def load(source: Any, timeout: float, headers: Mapping[str, str], *, allow_private: bool = False) -> Document:
-    """The document that a dict is, or that a path or a URL holds, which is asked with `headers`. UsageError says what
-    is wrong with it."""
+    """Return the document in a dict, a path or a URL, which is requested with `headers`. Raises UsageError, which says
+    what is wrong with it."""
     if isinstance(source, Mapping):
         try:
             data: Any = json.loads(json.dumps(source, allow_nan=False))
@@ -88,7 +88,7 @@ def load(source: Any, timeout: float, headers: Mapping[str, str], *, allow_priva
 
 
 def _read(text: str, name: str) -> Any:
-    """A text as data: JSON where it begins like it, else YAML."""
+    """Parse a text: as JSON if it starts like it, else as YAML."""
     if not text.lstrip().startswith("{"):
         from .yamltext import read_yaml
 
@@ -96,18 +96,18 @@ def _read(text: str, name: str) -> Any:
     try:
         return json.loads(text, parse_constant=_no_number)
     except json.JSONDecodeError as error:
-        raise UsageError(f"{name}, line {error.lineno}, column {error.colno}: no JSON: {error.msg}") from None
+        raise UsageError(f"{name}, line {error.lineno}, column {error.colno}: not JSON: {error.msg}") from None
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{name} is no JSON that can be read: {error}") from None
+        raise UsageError(f"{name} cannot be read as JSON: {error}") from None
 
 
 def _no_number(word: str) -> Any:
-    raise ValueError(f"{word} is no number of JSON")
+    raise ValueError(f"{word} is not a JSON number")
 
 
 def _checked(data: Any, name: str, url: str = "") -> Document:
     if not isinstance(data, dict):
-        raise UsageError(f"{name} is no OpenAPI document: expected an object, got {short(data)}")
+        raise UsageError(f"{name} is not an OpenAPI document: expected an object, got {short(data)}")
     given = cast("dict[str, Any]", data)
     if "swagger" in given:
         raise UsageError(
@@ -118,7 +118,7 @@ def _checked(data: Any, name: str, url: str = "") -> Document:
     if isinstance(version, float):  # without quotes: what was meant is plain
         version = str(version)
     if not isinstance(version, str):
-        raise UsageError(f"{name} is no OpenAPI document: there is no `openapi: 3…` in it")
+        raise UsageError(f"{name} is not an OpenAPI document: it has no `openapi: 3…`")
     if not version.startswith("3."):
         raise UsageError(f"{name} is OpenAPI {short(version)}; versions 3.0 and later are read")
     if not isinstance(given.get("paths", {}), dict):

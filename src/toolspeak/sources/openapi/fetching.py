@@ -1,5 +1,4 @@
-"""One exchange over HTTP with a server that is not trusted: redirects, addresses, size and time are held within
-bounds."""
+"""One HTTP exchange with an untrusted server: limits redirects, addresses, size and time."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 REDIRECTS = 5
 CONNECT = 10.0
-"""Seconds to wait for a connection."""
+"""The time limit in seconds for a connection."""
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 Origin = tuple[str, str, int]
@@ -29,8 +28,8 @@ Origin = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a request may do: which origins may be private addresses, which one gets the credentials, how much may
-    come."""
+    """The limits of a request: which origins may be private addresses, which one gets the credentials, and the size of
+    the response."""
 
     private: frozenset[Origin]
     keys_to: Origin | None
@@ -40,7 +39,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Credentials:
-    """What is added to a request: headers, pairs of a query and cookies."""
+    """What is added to a request: headers, query parameters and cookies."""
 
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     query: tuple[str, ...] = ()
@@ -49,7 +48,7 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class SentRequest:
-    """A request, without what is secret."""
+    """A request without its secrets."""
 
     method: str
     url: str
@@ -59,7 +58,7 @@ class SentRequest:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A server's answer, whole."""
+    """A server's whole response."""
 
     status: int
     reason: str
@@ -69,13 +68,13 @@ class Answer:
 
 
 def origin(url: str) -> Origin:
-    """The scheme, host and port of an absolute URL."""
+    """Return the scheme, host and port of an absolute URL."""
     parts = urlsplit(url)
     return parts.scheme, (parts.hostname or "").lower(), parts.port or DEFAULT_PORTS.get(parts.scheme, 0)
 
 
 async def exchange(sent: SentRequest, secret: Credentials, bounds: Bounds) -> Answer:
-    """The answer to a request, redirects followed. Raises ToolError; closes the connection when it is cancelled."""
+    """Return the response to a request, after redirects. Raises ToolError; a cancellation closes the connection."""
     for _ in range(REDIRECTS + 1):
         here = origin(sent.url)
         response = await _send(sent, secret if here == bounds.keys_to else Credentials(), bounds)
@@ -92,8 +91,8 @@ async def exchange(sent: SentRequest, secret: Credentials, bounds: Bounds) -> An
 async def fetch(
     url: str, timeout: float, limit: int, headers: Mapping[str, str], *, allow_private: bool
 ) -> tuple[str, str, str]:
-    """(where it was found, the same to be shown, the text) of a document that the operator named; its origin alone is
-    sent the `headers`."""
+    """Return (final URL, the same for display, text) of a document that the operator named. Only its origin gets the
+    `headers`."""
     address = parse_address(url)
     if address.user or address.password:
         raise UsageError(f"{address.shown}: fetch a document that needs a password yourself, and pass the file")
@@ -166,7 +165,7 @@ async def _body(response: aiohttp.ClientResponse, limit: int) -> bytes:
 
 
 def _redirected(sent: SentRequest, status: int, location: str) -> SentRequest:
-    """The request that a redirect asks for. ToolError where it is not followed."""
+    """Return the request for a redirect. Raises ToolError if it must not be followed."""
     try:
         target = urljoin(sent.url, location)
         shown = parse_address(target).shown

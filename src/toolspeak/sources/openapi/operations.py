@@ -1,5 +1,5 @@
-"""The operations of an OpenAPI document, each as what a tool needs: a name, a description, a schema, and where each
-argument goes."""
+"""The operations of an OpenAPI document, each with what a tool needs: a name, a description, a schema, and the place of
+each argument."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ NOT_A_PARAMETER = frozenset({
     "accept", "content-type", "authorization", "host", "content-length", "transfer-encoding", "connection", "cookie", "te",
     "trailer", "upgrade", "expect", "keep-alive", "proxy-authorization", "proxy-connection",
 })  # fmt: skip
-"""Headers that the standard takes out of parameters, and those that belong to the connection."""
+"""Headers that cannot be parameters by the standard, and those of the connection."""
 LONGEST = 64
-"""Characters of a name."""
+"""The most characters of a name."""
 
 Fields = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class NamedOperation:
-    """An operation where it stands in a document, with the name that it gets."""
+    """An operation at its place in a document, with its tool's name."""
 
     name: str
     method: str
@@ -52,8 +52,8 @@ class NamedOperation:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Operation:
-    """An operation ready to be called: `slots` are in the order of its parameters; `media` is the type of its body, ""
-    for none; `bodied`: one is always sent."""
+    """An operation that can be called: `slots` are in the order of its parameters; `media` is the type of its body, ""
+    for none; `bodied`: a body is always sent."""
 
     named: NamedOperation
     description: str
@@ -65,7 +65,7 @@ class Operation:
 
 
 def operations_of(document: Document) -> list[NamedOperation]:
-    """Every operation of a document, in its order, each name its own and one that every API takes."""
+    """Return every operation of a document in order, each with a unique name that every API accepts."""
     taken: set[str] = set()
     found: list[NamedOperation] = []
     for path, raw in cast("Mapping[str, Any]", document.data.get("paths") or {}).items():
@@ -87,7 +87,7 @@ def operations_of(document: Document) -> list[NamedOperation]:
 
 
 def _name(given: Any, method: str, path: str, taken: set[str]) -> str:
-    """The operation's own name, else its method and path, else that with a number."""
+    """Return the operation's id, else its method and path, with a number if that is taken."""
     told = _safe(given) if isinstance(given, str) else ""
     if told and not (told[0].isalpha() or told[0] == "_"):
         told = f"{method}_{told}"[:LONGEST]
@@ -106,7 +106,7 @@ def _safe(text: str) -> str:
 
 
 class Maker:
-    """Makes operations of a document; hides what the configuration fills in."""
+    """Makes operations of a document; hides parameters that the configuration fills in."""
 
     def __init__(self, document: Document, keys: Keys) -> None:
         self.document = document
@@ -114,7 +114,7 @@ class Maker:
         self.schemas = Schemas(document)
 
     def operation(self, found: NamedOperation) -> Operation:
-        """The operation, ready to be called. UsageError with the place of what cannot be understood."""
+        """Return the operation, ready to be called. Raises UsageError with the place of a part that is not understood."""
         properties: Fields = {}
         required: list[str] = []
         slots: list[Slot] = []
@@ -143,7 +143,8 @@ class Maker:
     # parameters
 
     def _parameters(self, found: NamedOperation) -> Iterator[Mapping[str, Any]]:
-        """Those of the path and of the operation, which win; then what the path's own text names beside them."""
+        """Yield the parameters of the path and of the operation, which win, then placeholders of the path that are not
+        declared."""
         by_place: dict[tuple[str, str], Mapping[str, Any]] = {}
         for owner in (found.item, found.node):
             listed: Any = owner.get("parameters") or []
@@ -163,14 +164,14 @@ class Maker:
                 yield {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
 
     def _is_fixed(self, name: str, place: str, path: str) -> bool:
-        """Whether a parameter is none for the model: a secret's, one that HTTP sets, one that the path lacks."""
+        """Whether a parameter is hidden from the model: it is secret, set by HTTP, or missing from the path."""
         if place == "path":
             return f"{{{name}}}" not in path or (place, name.lower()) in self.keys.hidden
         fixed = place == "header" and name.lower() in NOT_A_PARAMETER
         return fixed or (place, name.lower()) in self.keys.hidden
 
     def _slot(self, node: Mapping[str, Any], taken: Fields, found: NamedOperation) -> Slot | None:
-        """Where a parameter goes; None for one that the model is not asked for."""
+        """Return where a parameter goes; None for one that the model does not set."""
         name, place = str(node["name"]), str(node["in"])
         where = f"{self.document.name}, at {found.where}/parameters: {short(name)}"
         if place not in STYLES or place == "field":
@@ -209,7 +210,7 @@ class Maker:
     # bodies
 
     def _whole_body(self, form: str, media: str, schema: Any, where: str) -> Any:
-        """The schema of a body that is one argument."""
+        """Return the schema of a body that is a single argument."""
         match form:
             case "text":
                 return {"type": "string"}
@@ -219,7 +220,7 @@ class Maker:
                 return self.schemas.translate(schema, where)
 
     def _body(self, found: NamedOperation, properties: Fields) -> _Body | None:
-        """The body's arguments, added to `properties`: its fields where each keeps its name, else `body`."""
+        """Add the body's arguments to `properties`: its fields if each can keep its name, else `body`."""
         if "requestBody" not in found.node:
             return None
         where = f"{found.where}/requestBody"
@@ -254,7 +255,7 @@ class Maker:
         return _Body(media, (Slot(argument, "body", ""), *parts), [argument] if always else [], always)
 
     def _field(self, name: str, encoding: Any, schema: Any, form: str) -> Slot:
-        """How one field of a body is written: forms say so, as they do for parameters."""
+        """Return how one field of a body is encoded; forms declare that like parameters."""
         told: Any = cast("Mapping[str, Any]", encoding).get(name) if isinstance(encoding, Mapping) else None
         given = cast("Mapping[str, Any]", told if isinstance(told, Mapping) else {})
         style = given.get("style")
@@ -288,13 +289,13 @@ def _is_binary(node: Any) -> bool:
 
 
 def _keep_names(slots: Sequence[Slot], taken: Collection[str]) -> bool:
-    """Whether the arguments of a body's fields have names of their own."""
+    """Whether the fields of a body can be arguments under their own names."""
     names = {slot.argument for slot in slots}
     return len(names) == len(slots) and names.isdisjoint(taken)
 
 
 def _as_text(schema: Any, slot: Slot) -> Any:
-    """The schema of a file's content, which a model can write as base64 alone."""
+    """Return the schema for a file's content, which a model can write only as base64."""
     if not slot.file or not isinstance(schema, dict):
         return schema
     given = cast("Fields", schema)
@@ -304,7 +305,7 @@ def _as_text(schema: Any, slot: Slot) -> Any:
 
 
 def _argument(name: str, place: str, taken: Iterable[str]) -> str:
-    """What a model calls a parameter: its name where APIs take it, else one made of it; never one that is taken."""
+    """Return the argument's name for a parameter: its own if APIs accept it, else one derived from it; always unique."""
     safe = re.sub(r"_{2,}", "_", re.sub(r"[^A-Za-z0-9_.-]+", "_", name)).strip("_.-")[:LONGEST] or "value"
     plain = name if re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", name) else safe
     known = set(taken)
@@ -327,7 +328,7 @@ def _description(node: Mapping[str, Any]) -> str:
 
 
 def _media_of_answers(node: Mapping[str, Any], document: Document) -> Iterator[str]:
-    """The media types of the answers that are good."""
+    """Yield the media types of successful responses."""
     responses: Any = node.get("responses")
     for status, raw in cast("Mapping[str, Any]", responses if isinstance(responses, Mapping) else {}).items():
         if str(status).startswith("2") or status == "default":
@@ -336,7 +337,7 @@ def _media_of_answers(node: Mapping[str, Any], document: Document) -> Iterator[s
 
 
 def _accept(node: Mapping[str, Any], document: Document) -> str:
-    """What is asked for: the JSON of a good answer where there is one, else what there is."""
+    """Return the Accept header: JSON if a successful response has it, else what there is."""
     found = dict.fromkeys(_media_of_answers(node, document))
     clean = [media for media in found if re.fullmatch(r"[\w.+*/; =-]{1,100}", media) and "*" not in media]
     listed = [media for media in clean if form_of(media) == "json"] or clean or ["application/json"]

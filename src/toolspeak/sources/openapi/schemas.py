@@ -1,7 +1,7 @@
-"""The schemas of an OpenAPI document as JSON Schema (2020-12) that stands alone: what is referred to comes along.
+"""Converts the schemas of an OpenAPI document to standalone JSON Schema (2020-12), including what they refer to.
 
-Version 3.0 has words of its own (`nullable`, boolean `exclusiveMinimum`) and lets nothing stand beside a `$ref`;
-from 3.1 on a schema is JSON Schema already. What a server fills in itself (`readOnly`) is left out.
+Version 3.0 has its own keywords (`nullable`, boolean `exclusiveMinimum`) and allows nothing beside a `$ref`; since 3.1
+a schema is JSON Schema already. Properties that a server fills in (`readOnly`) are left out.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from ...schema.walk import nodes, rebuild
 from .document import HOPS, Document
 
 SAYS_NOTHING = ("xml", "externalDocs", "discriminator", "writeOnly", "title", "$schema", "$id", "$anchor")
-"""Words that tell a model nothing, or mean something in their own document only."""
+"""Keywords that tell a model nothing, or have a meaning only inside their document."""
 WIDTHS = frozenset({"int32", "int64", "float", "double", "password"})
-"""Formats that say how a value is kept, not what it is."""
+"""Formats that describe the storage of a value, not its meaning."""
 ANNOTATIONS = frozenset({"description", "default", "examples", "deprecated", "readOnly"})
-"""Words that ask for nothing: they may stand beside a reference."""
+"""Keywords without constraints, which may stand beside a reference."""
 BESIDE = frozenset({"anyOf", "oneOf", "not", "if", "patternProperties", "dependentRequired", "dependentSchemas"})
-"""Words that say more of an object's fields than a list of them."""
+"""Keywords that constrain an object's fields beyond a list of properties."""
 EXAMPLE = 80
-"""Characters of an example that is passed on."""
+"""The most characters of an example that is passed on."""
 FOLDED = 60
-"""How many definitions a tool may have for those used once to be put in their place."""
+"""The most definitions of a tool for which those used once are inlined."""
 
 _DEFS = "#/$defs/"
 
 
 class Schemas:
-    """Makes JSON Schemas of those in a document. Each definition is made once, whoever refers to it."""
+    """Converts the schemas of a document. Each definition is converted once."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -44,11 +44,11 @@ class Schemas:
         self._made: dict[str, Any] = {}
 
     def translate(self, schema: Any, where: str) -> Any:
-        """A schema of the document, whose references are to `$defs` that `whole` puts there."""
+        """Return a converted schema, with references to `$defs` that `whole` adds."""
         return rebuild(schema, lambda node, path: self._node(node, where + path))
 
     def whole(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """The same schema with all that it refers to, directly or not, under `$defs`."""
+        """Return the same schema with everything that it refers to, directly or not, under `$defs`."""
         found: dict[str, Any] = {}
         waiting = list(_references(schema))
         while waiting:
@@ -62,7 +62,7 @@ class Schemas:
         return folded(whole) if len(found) <= FOLDED else whole
 
     def fields(self, schema: Any, where: str) -> tuple[dict[str, Any], list[str]] | None:
-        """The properties of an object's schema and which of them it requires; None where that is not all it says."""
+        """Return the properties of an object schema and which are required; None if it has other constraints."""
         node = self.document.follow(schema, where)
         if not _lists_its_fields(node):
             return None
@@ -96,7 +96,7 @@ class Schemas:
         return self._made[name]
 
     def _name(self, ref: str, where: str) -> str:
-        """The name under `$defs` of what a reference points to."""
+        """Return the name under `$defs` for a reference's target."""
         if ref not in self._names:
             self.document.at(ref, where)
             last = re.sub(r"[^A-Za-z0-9_.-]+", "_", ref.rpartition("/")[2])[:64] or "Part"
@@ -123,7 +123,7 @@ class Schemas:
         ref = node.pop("$ref")
         name = self._name(ref, where) if isinstance(ref, str) else self.document.at(ref, where)
         beside: dict[str, Any] = node
-        if self.document.old:  # nothing may stand there; what many write all the same is a description
+        if self.document.old:  # siblings are not allowed, but many documents have a description here
             beside = {"description": node["description"]} if isinstance(node.get("description"), str) else {}
         if self.document.follow({"$ref": ref}, where).get("readOnly") is True:
             beside = {**beside, "readOnly": True}
@@ -134,14 +134,14 @@ class Schemas:
 
 
 def _agree(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two sets of properties say the same of those that both have."""
+    """Whether two sets of properties agree on the names that both have."""
     return all(one.get(name, schema) == schema for name, schema in other.items())
 
 
 def _without_annotations(node: dict[str, Any]) -> dict[str, Any]:
-    """A schema without what says nothing of values; `anyOf` where a discriminator stands beside `oneOf`."""
+    """Return a schema without annotations; `anyOf` instead of `oneOf` with a discriminator."""
     if "discriminator" in node and "oneOf" in node and "anyOf" not in node:
-        node["anyOf"] = node.pop("oneOf")  # a field tells which one is meant, though a value may fit several
+        node["anyOf"] = node.pop("oneOf")  # the discriminator selects one, although a value may match several
     node = {key: value for key, value in node.items() if not key.startswith("x-") and key not in SAYS_NOTHING}
     _drop_read_only(node)
     _examples(node)
@@ -152,7 +152,7 @@ def _without_annotations(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _drop_needless(node: dict[str, Any]) -> None:
-    """Takes out the width of a number, and a pattern that every text fits."""
+    """Remove number widths, and patterns that every text matches."""
     if str(node.get("format")) in WIDTHS:
         del node["format"]
     if isinstance(node.get("pattern"), str) and not _means_something(node["pattern"]):
@@ -160,14 +160,14 @@ def _drop_needless(node: dict[str, Any]) -> None:
 
 
 def _number_limits(node: dict[str, Any]) -> None:
-    """Turns `exclusiveMinimum: true` beside a bound into the bound, as newer schemas write it."""
+    """Convert `exclusiveMinimum: true` beside a bound into a numeric `exclusiveMinimum`, as in newer schemas."""
     for limit, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         if isinstance(node.get(limit), bool) and node.pop(limit) and bound in node:
             node[limit] = node.pop(bound)
 
 
 def _drop_read_only(node: dict[str, Any]) -> None:
-    """Takes the properties out that a server fills in. Inner schemas are made first: they still say so."""
+    """Remove properties that a server fills in. Inner schemas were converted before and still have the keyword."""
     properties = node.get("properties")
     if not isinstance(properties, Mapping):
         return
@@ -208,7 +208,7 @@ def _or_null(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _examples(node: dict[str, Any]) -> None:
-    """Keeps one short example: objects and long texts cost more than they tell."""
+    """Keep one short example: objects and long texts cost more tokens than they are worth."""
     given = node.pop("example", None)
     listed = node.pop("examples", None)
     first: Any = next(iter(_listed(listed)), None) if given is None else given
@@ -218,7 +218,7 @@ def _examples(node: dict[str, Any]) -> None:
 
 @functools.lru_cache(4096)
 def _means_something(pattern: Any) -> bool:
-    """Whether a regular expression can be read: one that cannot is left to the server, which knows what it meant."""
+    """Whether a regular expression is valid. An invalid one is left to the server."""
     try:
         judge({"type": "object", "properties": {"x": {"type": "string", "pattern": pattern}}})
     except InvalidTool:
@@ -227,7 +227,7 @@ def _means_something(pattern: Any) -> bool:
 
 
 def _lists_its_fields(node: Mapping[str, Any]) -> bool:
-    """Whether a schema is of an object, never null, and nothing but lists says which fields that may have."""
+    """Whether a schema describes a non-null object whose fields are given only by lists."""
     if node.get("type", "object") not in ("object", ["object"]) or node.get("nullable") is True:
         return False
     return BESIDE.isdisjoint(node) and node.get("additionalProperties", True) in (True, False, {})

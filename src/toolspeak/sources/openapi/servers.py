@@ -16,8 +16,8 @@ from .operations import NamedOperation
 
 
 class Servers:
-    """The base address of each operation. `given` stands before all that the document says; `variables` are values for
-    the holes in its addresses."""
+    """The base address of each operation. `given` replaces everything that the document says; `variables` fill the
+    placeholders in its addresses."""
 
     def __init__(self, document: Document, given: str | None, variables: Mapping[str, str] | None) -> None:
         self.document = document
@@ -30,11 +30,11 @@ class Servers:
 
     @property
     def private(self) -> frozenset[Origin]:
-        """The origins that the configuration names itself: they may be anywhere, also on this machine."""
+        """Return the origins that the configuration names: they may be anywhere, also on this machine."""
         return frozenset(origin(url) for url in (self.given, self.document.url) if url)
 
     def base(self, found: NamedOperation | None = None) -> str:
-        """The base address of an operation, without a slash at its end; of the document as a whole without one."""
+        """Return the base address of an operation, or of the whole document, without a trailing slash."""
         if self.given:
             return self.given
         owners = (found.node, found.item, self.document.data) if found else (self.document.data,)
@@ -46,8 +46,8 @@ class Servers:
         if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", url):
             if not self.document.url:
                 raise UsageError(
-                    f"{self.document.name} does not say which server it is of (its address is {url!r}, relative to where "
-                    'the document is from): name it, with server="https://…"'
+                    f"{self.document.name} names no server (its address is {url!r}, relative to where "
+                    'the document is from): pass it with server="https://…"'
                 )
             url = urljoin(self.document.url, url)
         return _base(url, f"{self.document.name}: its server")
@@ -91,5 +91,5 @@ def _base(url: str, what: str) -> str:
     except UsageError as error:
         raise UsageError(f"{what}: {error}") from None
     if address.user or address.password:
-        raise UsageError(f"{what}: an address holds no password; give it with auth=…")
+        raise UsageError(f"{what}: an address must not contain a password; pass it with auth=…")
     return address.shown

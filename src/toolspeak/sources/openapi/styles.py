@@ -1,4 +1,4 @@
-"""Writes OpenAPI parameters in their styles: `simple`, `label` and `matrix` in paths, `form` and others in queries,
+"""Encodes OpenAPI parameters in their styles: `simple`, `label` and `matrix` in paths, `form` and others in queries,
 after RFC 6570."""
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ STYLES: dict[str, frozenset[str]] = {
 }
 SEPARATORS = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}
 RESERVED = ":/?@!$'()*,;"
-"""What `allowReserved` leaves as it is; &, =, + and # would end a value all the same."""
+"""Characters that `allowReserved` leaves unencoded. &, =, + and # are not among them: they would end a value."""
 DEEP = 10
-"""Levels of a deepObject."""
+"""The most levels of a deepObject."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Where an argument goes: `argument` is what a model calls it, `name` what the server does.
+    """The place of an argument: `argument` is its name for the model, `name` the one for the server.
 
-    `json`: the value is written as JSON, whatever the style. `file`: it is sent as a file of its own.
+    `json`: the value is written as JSON, whatever the style. `file`: it is sent as a file.
     """
 
     argument: str
@@ -46,8 +46,8 @@ class Slot:
 
 
 def path_part(slot: Slot, value: Any) -> str:
-    """What stands in the path for a parameter, encoded so that it stays one segment. Raises ToolError where it would
-    lead to another path, as nothing at all does: an empty list, that of all there is."""
+    """Return a parameter encoded as one path segment. Raises ToolError if it would change the path, as an empty value
+    would: it turns an item's path into that of the list."""
     if isinstance(value, (list, dict)) and not value and not slot.json:
         raise _not_a_part(slot)
     if slot.json:
@@ -65,18 +65,18 @@ def _matrix(slot: Slot, value: Any) -> str:
 
 
 def whole_segments(path: str) -> bool:
-    """Whether no segment of a path is empty, `.` or `..`, whatever of it a server decodes before it looks."""
+    """Whether no path segment is empty, `.` or `..`, even if a server decodes it first."""
     plain = path.removeprefix("/").removesuffix("/")
     for _ in range(3):
-        # Some servers take what stands behind a semicolon out of a segment before they look at it.
+        # Some servers remove everything after a semicolon from a segment first.
         if any(part.partition(";")[0] in (".", "..") or not part for part in plain.replace("\\", "/").split("/")):
-            return not plain  # of the root there is nothing to tell
+            return not plain  # the root has no segments
         plain = unquote(plain)
     return True
 
 
 def climbs(path: str) -> bool:
-    """Whether a path leads out of the folder that it begins in, whatever of it a server decodes before it looks."""
+    """Whether a path leaves the folder in which it begins, even if a server decodes it first."""
     for _ in range(3):
         if {part.partition(";")[0] for part in path.replace("\\", "/").split("/")} & {".", ".."}:
             return True
@@ -85,14 +85,15 @@ def climbs(path: str) -> bool:
 
 
 def own_names(slot: Slot, value: Any) -> list[str]:
-    """The names of parameters that a value brings with it: those of the fields of an object that is told in pieces."""
+    """Return the parameter names that a value introduces: the field names of an exploded object."""
     if slot.json or not slot.explode or slot.style == "deepObject" or not isinstance(value, dict):
         return []
     return list(cast("dict[str, Any]", value))
 
 
 def plain_name(name: str) -> str:
-    """A parameter's name as the most lenient server reads it: up to a bracket or a NUL, dots and blanks for underscores."""
+    """Return a parameter's name as the most lenient server reads it: cut at a bracket or NUL, dots and blanks as
+    underscores."""
     return (
         unquote(name)
         .partition("\0")[0]
@@ -106,7 +107,7 @@ def plain_name(name: str) -> str:
 
 
 def header_text(slot: Slot, value: Any) -> str:
-    """A header's text. Raises ToolError for what no header may hold: a line break would begin another one."""
+    """Return a header's text. Raises ToolError for characters that a header cannot carry, such as a line break."""
     text = _json(value) if slot.json else _simple(value, slot.explode, ",", _text)
     if not all(0x20 <= ord(c) < 0x7F or 0xA0 <= ord(c) <= 0xFF for c in text):
         raise ToolError(f"the argument {slot.argument!r} goes into a header, which holds no line break or such")
@@ -114,7 +115,7 @@ def header_text(slot: Slot, value: Any) -> str:
 
 
 def query_pairs(slot: Slot, value: Any) -> Iterator[str]:
-    """The `name=value` pairs of a query, a cookie or a form, encoded."""
+    """Yield the encoded `name=value` pairs of a query, a cookie or a form."""
     name = quote(slot.name, safe="[]")
     encode = _encoder(slot)
     if slot.json:
@@ -170,8 +171,7 @@ def _deep(name: str, value: Any, depth: int = 0) -> Iterator[tuple[str, str]]:
 
 
 def _one_segment(slot: Slot, text: str) -> str:
-    """A text as a part of one path segment. Servers and proxies decode before they look for `..`: it never gets
-    there."""
+    """Return a text as part of one path segment. `..` is refused, because servers and proxies decode before they check."""
     plain = text
     for _ in range(3):
         if any(part in ("", ".", "..") for part in plain.replace("\\", "/").split("/")) or not plain.isprintable():

@@ -1,4 +1,4 @@
-"""YAML as JSON data: scalars are what YAML 1.2 says they are, so that `on` and `12:30` stay texts and dates too."""
+"""Reads YAML as JSON data, with the scalars of YAML 1.2, so that `on`, `12:30` and dates stay strings."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, cast
 from ...errors import MissingExtra, UsageError
 
 DEPTH = 200
-"""How deep a document may be nested."""
+"""The most levels of nesting."""
 MOST = 5_000_000
-"""How many values a document may unfold into: one may refer to the same part of itself again and again."""
+"""The most values after expansion of aliases, which may refer to the same part many times."""
 
 _SCALARS = (
     ("tag:yaml.org,2002:bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
@@ -27,7 +27,7 @@ _SCALARS = (
 
 
 def read_yaml(text: str, name: str) -> Any:
-    """The data that a YAML text is. UsageError where it is none; MissingExtra where PyYAML is not installed."""
+    """Return the data in a YAML text. Raises UsageError for invalid text, MissingExtra without PyYAML."""
     try:
         import yaml
     except ImportError as error:
@@ -44,7 +44,7 @@ def read_yaml(text: str, name: str) -> Any:
         Loader.add_implicit_resolver(tag, re.compile(rf"(?:{pattern})\Z"), letters)
     loader: Any = Loader(text)
     try:
-        # The library's reader in C goes down with the whole process where data is nested too deep: looked at first.
+        # Checked first, because the C parser crashes the process on data that is nested too deep.
         depth = 0
         for event in cast("Iterable[Any]", cast("Any", yaml).parse(text, Loader=Loader)):
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
@@ -54,7 +54,7 @@ def read_yaml(text: str, name: str) -> Any:
     except yaml.YAMLError as error:
         raise UsageError(f"{name} is neither JSON nor YAML: {_yaml_problem(error)}") from None
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{name} is no YAML that can be read: {error}") from None
+        raise UsageError(f"{name} cannot be read as YAML: {error}") from None
     finally:
         loader.dispose()
     return _plain(data, name)
@@ -67,7 +67,7 @@ def _yaml_problem(error: Exception) -> str:
 
 
 def _plain(data: Any, name: str) -> Any:
-    """The data with texts for names of fields, as JSON has them; each value that is used twice made once."""
+    """Return the data with string keys, as in JSON. A part that is used twice is converted once."""
 
     def copied(value: Any) -> Any:
         if isinstance(value, dict):
@@ -77,18 +77,18 @@ def _plain(data: Any, name: str) -> Any:
             return [copied(part) for part in cast("list[Any]", value)]
         if value is None or isinstance(value, (str, int, float)):
             return value
-        raise UsageError(f"{name} holds a value that JSON has no form for: {type(value).__name__}")
+        raise UsageError(f"{name} contains a value that JSON cannot express: {type(value).__name__}")
 
     try:
         if _unfolded(data, {}, name) > MOST:
-            raise UsageError(f"{name} unfolds into more than {MOST:,} values")
+            raise UsageError(f"{name} expands into more than {MOST:,} values")
         return copied(data)
     except RecursionError:
         raise UsageError(f"{name} is nested too deeply") from None
 
 
 def _unfolded(value: Any, known: dict[int, int], name: str) -> int:
-    """How many values there are in data when each is written out wherever it is used; each is looked at once."""
+    """Return the number of values after expansion of aliases; each part is visited once."""
     if not isinstance(value, (dict, list)):
         return 1
     key = id(cast("object", value))
@@ -97,7 +97,7 @@ def _unfolded(value: Any, known: dict[int, int], name: str) -> int:
         inner = cast("dict[Any, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value)
         known[key] = 1 + sum(_unfolded(part, known, name) for part in inner)
     if not known[key]:
-        raise UsageError(f"{name} holds a part that is inside itself")
+        raise UsageError(f"{name} contains a part that is inside itself")
     return known[key]
 
 
@@ -106,4 +106,4 @@ def _key(key: Any, name: str) -> str:
         return {None: "null", True: "true", False: "false"}[key]
     if isinstance(key, (int, float)):
         return str(key)
-    raise UsageError(f"{name} has a field whose name is no text: {type(key).__name__}")
+    raise UsageError(f"{name} has a field whose name is not a string: {type(key).__name__}")
