@@ -1,8 +1,8 @@
-"""Remembers used approvals in a SQLite file: an approval is used at most once, even if the process dies.
+"""Stores which approvals are used up, in a SQLite file, so that no approval runs a call twice.
 
-An approval is consumed before the call runs, and the call's result is stored as soon as it exists. So if a process dies
-before the call, the call may have run or not, and is never run twice: only a person can find out which. If it dies
-after the call, or the model fails, the next attempt continues with the stored result.
+An approval is marked as used before its call runs, and the call's result is stored as soon as it exists. If the
+process dies in between, the call may have run or not. Nothing can tell which, so it is not run again and a person has
+to check. If the process dies later, or the model fails, the next attempt continues with the stored result.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS result (digest TEXT PRIMARY KEY, expires REAL NOT NUL
 
 @dataclass(frozen=True, slots=True)
 class StoredResult:
-    """The result of an approved call, and the canonical text of the `arguments` with which it ran."""
+    """The result of an approved call, and the canonical text of the `arguments` that it ran with."""
 
     arguments: str
     text: str
@@ -40,21 +40,21 @@ class StoredResult:
     origin: str | None
 
     def result(self, key: str, name: str) -> ToolResult:
-        """Return the result for the call with this id and name. Its value belonged to another process, and is None."""
+        """The ToolResult for the call with this id and name. Its `value` is None: it belonged to the other process."""
         error = None if self.failed is None else ToolError(self.failed)
         return ToolResult(key, name, self.text, None, error, self.seconds, self.origin)  # type: ignore[arg-type]
 
 
 class ApprovalStore:
-    """The used approvals, in a file that several processes may share ($TOOLSPEAK_APPROVALS, else the user's own). Only
-    its owner can read it, because it contains results."""
+    """The used approvals, in a file that several processes may share ($TOOLSPEAK_APPROVALS, by default in the user's
+    state folder). It holds results, so only its owner can read it."""
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         where = path or os.environ.get(VARIABLE)
         self.path = Path(where).expanduser() if where else state_folder() / "approvals.sqlite"
 
     def consume(self, digest: str, expires: float) -> bool:
-        """Mark the approval as used. Return whether it was unused before. It is on disk when this returns.
+        """Marks an approval as used. Returns False if it was used before. The mark is on disk when this returns.
 
         Raises UsageError if it cannot be stored.
         """
@@ -65,14 +65,14 @@ class ApprovalStore:
             raise UsageError(f"used approvals cannot be stored in {self.path}: {error}. Nothing has run") from error
 
     def keep(self, digest: str, expires: float, arguments: str, result: ToolResult) -> None:
-        """Store the result of an approved call until the approval expires. Raises OSError and sqlite3.Error."""
+        """Stores the result of an approved call until the approval expires. Raises OSError and sqlite3.Error."""
         failed = None if result.error is None else str(result.error)
         kept = [arguments, result.text, failed, result.seconds, result.origin]
         with self._writing() as database:
             database.execute("INSERT OR REPLACE INTO result VALUES (?, ?, ?)", (digest, expires, json.dumps(kept)))
 
     def results(self, digests: Iterable[str]) -> dict[str, StoredResult]:
-        """Return the stored results of the calls with these approvals. Raises UsageError."""
+        """The stored results, by the digests of their approvals. Raises UsageError."""
         if not self.path.exists():
             return {}
         reading = "SELECT kept FROM result WHERE digest = ? AND expires >= ?"
@@ -94,7 +94,7 @@ class ApprovalStore:
 
     @contextmanager
     def _writing(self) -> Generator[sqlite3.Connection]:
-        """Yield the database. At the end of the block changes are on disk, and expired rows are deleted."""
+        """A transaction. It is committed to disk at the end of the block, and long-expired rows are deleted."""
         with self._connected() as database:
             database.execute("BEGIN IMMEDIATE")
             now = time.time()

@@ -1,4 +1,4 @@
-"""Decides whether a call may run: the policy first, then the person who is asked. Without anybody to ask, the call is
+"""Decides whether a call may run: first by the policy, then by asking `approve`. If nobody can be asked, it is
 pending."""
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from .types import Message, Note, Origin, Pending, Tool, ToolCall
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """An answer about a call: run it with these arguments instead."""
+    """An answer to an approval request: run the call with these arguments instead."""
 
     arguments: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer about a call: do not run it, and use this as its result."""
+    """An answer to an approval request: do not run the call, and use this as its result."""
 
     result: Any
 
@@ -46,8 +46,8 @@ EXPIRY = 7 * 86_400.0
 
 @dataclass(slots=True)
 class ApprovalGate:
-    """Decides which calls of one turn may run: by a policy, a callback, both, or neither. `messages` is the
-    conversation before the turn."""
+    """Decides whether the calls of one turn may run: by a policy, an `approve` callback, both, or neither. `messages`
+    is the conversation before the turn."""
 
     policy: Policy | None = None
     approve: Approve | None = None
@@ -55,7 +55,7 @@ class ApprovalGate:
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def ask(self, call: ToolCall, tool: Tool[..., Any], tools: Sequence[Tool[..., Any]]) -> ToolCall | Answer:
-        """Return the call to run, or the answer in place of its result. Raises NotApproved, and ApprovalNeeded if
+        """The call that may run, or the answer that replaces its result. Raises NotApproved, and ApprovalNeeded if
         nobody can be asked."""
         if self.policy is None:
             return call if self.approve is None else await self._answered(self.approve, call, None)
@@ -69,7 +69,7 @@ class ApprovalGate:
         return await self._answered(self.approve, call, decision)
 
     def check(self, call: ToolCall, tools: Sequence[Tool[..., Any]]) -> Decision:
-        """Return the policy's decision on a call. Raises NotApproved if it denies the call."""
+        """The policy's decision on a call. Raises NotApproved if it denies the call."""
         decision = (self.policy or Policy()).decide(call, self.messages, tools=tools)
         if decision.verdict == "deny":
             audit(call, decision, "refused")
@@ -77,9 +77,9 @@ class ApprovalGate:
         return decision
 
     async def _answered(self, approve: Approve, call: ToolCall, decision: Decision | None) -> ToolCall | Answer:
-        """Return the call as the person wants it. A sync `approve` runs in a thread, because it may wait for a person."""
+        """The callback's answer. A sync `approve` runs in a thread, since it may wait for a person."""
         question = replace(call, notes=(*call.notes, Note("asked-about", decision.why))) if decision else call
-        async with self._turn:  # ask about one call at a time
+        async with self._turn:  # one question at a time
             if inspect.iscoroutinefunction(approve):
                 answer = await approve(question)
             else:
@@ -99,12 +99,12 @@ class ApprovalGate:
                 raise NotApproved(f"the call of {call.name!r} was not approved{reason}", call=call)
 
     def origin(self, tool: Tool[..., Any]) -> Origin | None:
-        """Return the label of a result of the tool; None without a policy that uses labels."""
+        """The origin label for a result of the tool; None if no policy looks at it."""
         return None if self.policy is None else self.policy.origin(tool.name, tool)
 
     @property
     def own_words(self) -> Origin | None:
-        """Return the label of toolspeak's own texts about a call."""
+        """The origin label for texts that toolspeak itself writes about a call."""
         return None if self.policy is None else "trusted"
 
 
@@ -121,7 +121,7 @@ def _outcome(answer: object) -> str:
 
 
 def pending(call: ToolCall, tool: Tool[..., Any], decision: Decision, messages: Sequence[Message]) -> Pending:
-    """Return the call as pending, starting now."""
+    """The call as it waits for approval. It expires EXPIRY seconds from now."""
     definition, expires = definition_digest(tool), round(time.time() + EXPIRY, 3)
     digest = call_digest(definition, call.id, call.arguments, messages, expires)
     return Pending(call.id, call.name, call.arguments, decision.why, decision.origin, digest, definition, expires)

@@ -1,8 +1,9 @@
-"""The audit of calls: one line of the logger `toolspeak.audit` for each decision whether a call may run.
+"""Audit log of calls: one line of the logger `toolspeak.audit` for each decision whether a call may run.
 
-A line has the client, the digest of the call, the verdict, the rule and the outcome, but no argument and no name that a
-client made up. The same call has the same digest in the library and in the gateway. If a trace is recorded, each
-decision is also an event of the span. `SqliteHandler` writes the lines to a SQLite file, on request with the arguments.
+A line has who asked, the digest of the call, the verdict, the rule and the outcome. It has no argument, and no name
+that a client invented. The same call has the same digest in the library and in the gateway. While a trace is recorded,
+each decision is also an event of its span. `SqliteHandler` writes the lines to a SQLite file, on request with the
+arguments.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ request_span: ContextVar[Any] = ContextVar("request_span", default=None)
 
 
 def audit(call: ToolCall, decision: Decision | None, outcome: str, *, who: str = "") -> None:
-    """Log a decision at level INFO, with its fields in the attribute `audit` of the record. None: no policy decided."""
+    """Logs a decision at level INFO, with its fields in the record's attribute `audit`. `decision` None: no policy
+    decided."""
     span = _span()
     if not (span or log.isEnabledFor(logging.INFO)):
         return
@@ -53,7 +55,7 @@ def audit(call: ToolCall, decision: Decision | None, outcome: str, *, who: str =
 
 
 def _span() -> Any:
-    """Return the span that is being recorded; None if there is none. Nothing is imported for it."""
+    """The span that is being recorded; None if there is none. OpenTelemetry is not imported for this."""
     span, trace = request_span.get(), sys.modules.get("opentelemetry.trace")
     if span is None:
         span = trace.get_current_span() if trace else None
@@ -63,9 +65,8 @@ def _span() -> Any:
 class SqliteHandler(logging.Handler):
     """Writes each decision to the table `audit` of a SQLite file, which several processes may share.
 
-    `arguments`: include the tool's name and the arguments of the call, as JSON. Rows older than `age` seconds are
-    deleted (None: never). A thread of its own writes, in order; `close` waits for it. A failed write is logged as an
-    error.
+    With `arguments` a row also has the tool's name and the call's arguments as JSON. Rows older than `age` seconds are
+    deleted (None: never). A separate thread writes, in order; `close` waits for it. Write errors are logged.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, arguments: bool = False, age: float | None = None) -> None:
@@ -85,7 +86,7 @@ class SqliteHandler(logging.Handler):
         self._thread.submit(self._write, (record.created, *values, arguments))
 
     def close(self) -> None:
-        """Write what is pending."""
+        """Waits until all rows are written."""
         thread, self._thread = self._thread, None
         if thread is not None:
             thread.shutdown()

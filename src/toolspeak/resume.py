@@ -1,8 +1,8 @@
-"""Continues a run that waits for approval, in this process or another one, now or later.
+"""Resumes a run that waits for approval: in this process or another one, now or later.
 
-An answer is valid for exactly what was shown: the tool's definition, the arguments, and the conversation before the
-call. If any of it has changed, the answer is refused before anything runs. The person decides whether a call may run,
-except for calls that the policy denies.
+An approval is valid only for what was shown: the tool's definition, the arguments, and the conversation before the
+call. If any of them has changed, resuming fails before anything runs. A person decides whether the call runs, but
+cannot override what the policy denies.
 """
 
 from __future__ import annotations
@@ -52,16 +52,17 @@ def resume(
     store: str | os.PathLike[str] | None = None,
     **options: Unpack[Options],
 ) -> Reply:
-    """Continue a run with these answers to its pending calls, and return its reply.
+    """Resumes a run with answers to its pending calls, and returns its reply.
 
-    `reply` is the Reply with `pending`, or its JSON: the text of `reply.to_json()`, or the data in it. `tools` and the
-    options are those of `run`, given again; without a `policy` every call needs approval. `answers` maps ids of calls
-    to True, a reason to refuse, `Edit(arguments)` or `Answer(result)`; calls without an answer stay pending.
+    `reply` is the Reply that had `pending`, or its JSON: the text of `reply.to_json()`, or the parsed data. `tools`
+    and the options are those of `run`, to be given again; without a `policy` every call is asked about. `answers` maps
+    the ids of calls to True, a reason against the call, `Edit(arguments)` or `Answer(result)`. Calls without an answer
+    stay pending.
 
-    An approval is consumed before its call runs, in the SQLite file `store` ($TOOLSPEAK_APPROVALS, else the user's
-    own), and is never used again. The call's result is stored there too: with the same answers again, for example after
-    the model failed, the run continues with it. A call that may have run is not run again, and its result says so.
-    Raises StaleApproval, before anything runs, if a call is not what was shown, or the approval has expired.
+    An approval is marked as used before its call runs, in the SQLite file `store` ($TOOLSPEAK_APPROVALS, by default in
+    the user's state folder), and never runs a call again. The result is stored there too: if the model then fails, the
+    same answers continue with it. If it is unknown whether a call has run, it is not run again, and its result says
+    so. Raises StaleApproval, before anything runs, if a call differs from what was shown or has expired.
     """
     return drive.run_sync(aresume(reply, answers, tools=tools, store=store, **options))
 
@@ -74,7 +75,7 @@ async def aresume(
     store: str | os.PathLike[str] | None = None,
     **options: Unpack[Options],
 ) -> Reply:
-    """`resume` for async code."""
+    """As `resume`, awaited."""
     return await drive.value(play(reply, answers, tools=tools, store=store, **options))
 
 
@@ -86,7 +87,7 @@ async def play(
     store: str | os.PathLike[str] | None = None,
     **options: Unpack[Options],
 ) -> AsyncGenerator[Event | Done[Reply], None]:
-    """Yield the events of a resumed run, those of the answered calls first, and `Done` with the result of `resume`."""
+    """The events of the resumed run, first those of the answered calls, and last `Done` with the value of `resume`."""
     if options.get("system"):
         raise UsageError("system: the conversation already has its system message")
     messages, pending = read_paused(reply)
@@ -116,7 +117,7 @@ async def play(
 
 
 def _events(calls: Sequence[ToolCall]) -> list[Event]:
-    """Return the events of a turn with these calls, before their results."""
+    """The events of a turn with these calls, up to their results."""
     made: list[Event] = []
     for call in calls:
         made += [CallStart(call.name, call.id), ArgumentsDelta(arguments_text(call)), CallEnd()]
@@ -126,8 +127,8 @@ def _events(calls: Sequence[ToolCall]) -> list[Event]:
 async def _results(
     calls: Sequence[ToolCall], answers: Answers, paused: _Paused, task: Job, policy: Policy, store: ApprovalStore
 ) -> tuple[ToolResult, ...]:
-    """Return the result of each answered call. Approved calls are run, and each approval is consumed before, unless the
-    call ran earlier and its result was stored."""
+    """The results of the answered calls. Approved calls run, each approval marked as used before, unless the call
+    already ran and its result is stored."""
     given = {call.id: canonical(call.arguments) for call in calls}
 
     def consume(call: ToolCall) -> bool | str:
@@ -137,7 +138,7 @@ async def _results(
         )
 
     async def keep(result: ToolResult) -> None:
-        if isinstance(result.error, CallError):  # the call did not run
+        if isinstance(result.error, CallError):  # it did not run
             return
         one = paused.pending[result.id]
         try:
@@ -158,7 +159,7 @@ def _is_approved(given: Any) -> bool:
 
 
 def _without_running(call: ToolCall, given: Any) -> ToolResult:
-    """Return the result of a call that was refused, or answered by a person."""
+    """The result of a call that was rejected, or that a person answered."""
     if isinstance(given, Answer):
         return ToolResult(call.id, call.name, result_text(given.result), given.result, origin="trusted")
     reason = f": {given}" if given else ""
@@ -167,8 +168,11 @@ def _without_running(call: ToolCall, given: Any) -> ToolResult:
 
 
 class _Paused:
-    """A conversation that ends with calls, some of them without results: `open`, by id. `kept` maps digests of
-    approvals to the results of calls that ran before."""
+    """A conversation that ends with calls of which some have no result yet.
+
+    `open` are those calls by id. `kept` are stored results of calls that ran before, by the digests of their
+    approvals.
+    """
 
     def __init__(
         self, messages: Sequence[Message], pending: Sequence[Pending], kept: Mapping[str, StoredResult]
@@ -185,7 +189,7 @@ class _Paused:
         self.open = {call.id: call for call in calls if call.id not in done}
 
     def answered(self, answers: Answers, box: Toolbox) -> list[ToolCall]:
-        """Return the answered calls as they will run. Raises UsageError, and StaleApproval."""
+        """The answered calls as they will run. Raises UsageError and StaleApproval."""
         calls: list[ToolCall] = []
         for key, given in answers.items():
             if key not in self.pending:
@@ -199,22 +203,22 @@ class _Paused:
         return calls
 
     def left(self, answers: Answers) -> tuple[Pending, ...]:
-        """Return the calls that are still pending."""
+        """The calls that stay pending."""
         return tuple(one for one in self.pending.values() if one.id not in answers)
 
     def ran_before(self, call: ToolCall) -> ToolResult | None:
-        """Return the stored result, if the call ran before with these arguments."""
+        """The stored result, if the call ran before with these arguments."""
         kept = self.kept.get(self.pending[call.id].digest)
         return kept.result(call.id, call.name) if kept and kept.arguments == canonical(call.arguments) else None
 
     def with_results(self, results: Sequence[ToolResult]) -> list[Message]:
-        """Return the conversation with further results, in the order of their calls."""
+        """The conversation with the new results, all in the order of their calls."""
         new = [labelled(answer_message(self.open[one.id], one.text), one) for one in results]
         rows = sorted([*self.results, *new], key=lambda row: self.ids.index(row.get("tool_call_id", "")))
         return [*self.before, self.asking, *rows]
 
     def _call(self, one: Pending) -> ToolCall:
-        """Return the call that was shown. Raises StaleApproval if the conversation contains a different one."""
+        """The call as it was shown for approval. Raises StaleApproval if the conversation has a different one."""
         call = self.open.get(one.id)
         if call is None or self.ids.count(one.id) != 1:
             raise _stale(one, "the conversation has no such call without a result")
@@ -223,7 +227,7 @@ class _Paused:
         return call
 
     def _check(self, one: Pending, box: Toolbox) -> None:
-        """Raises StaleApproval if an approval would be for something other than what was shown."""
+        """Raises StaleApproval if the approval would be for something else than was shown."""
         if one.digest not in self.kept:  # otherwise it has run already
             self._check_tool(one, box)
         if call_digest(one.definition, one.id, one.arguments, self.before, one.expires) != one.digest:
@@ -234,7 +238,7 @@ class _Paused:
             raise _stale(one, "the approval has expired")
 
     def _check_tool(self, one: Pending, box: Toolbox) -> None:
-        """Raises StaleApproval if the tool is not the one that was shown."""
+        """Raises StaleApproval if the tool differs from the one that was shown."""
         if one.tool not in box:
             raise _stale(one, f"there is no such tool. There are: {listed([tool.name for tool in box])}")
         if (definition := definition_digest(box[one.tool])) != one.definition:
@@ -245,11 +249,11 @@ def _stale(one: Pending, why: str) -> StaleApproval:
     return StaleApproval(f"the call {one.id!r:.80} of {one.tool!r:.80} cannot be approved as it was shown: {why}")
 
 
-# ------------------------------------------------------------------ reading a paused run
+# ------------------------------------------------------------------ what is resumed
 
 
 def read_paused(reply: Reply | str | Mapping[str, Any]) -> tuple[list[Message], tuple[Pending, ...]]:
-    """Return the conversation and the pending calls. Raises UsageError if `reply` is neither a reply nor its JSON."""
+    """The conversation and its pending calls. Raises UsageError if `reply` is neither a Reply nor its JSON."""
     if isinstance(reply, Reply):
         return reply.messages, reply.pending
     try:

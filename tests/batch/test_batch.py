@@ -405,7 +405,7 @@ def test_a_quotation_mark_costs_its_own_line(tmp_path: Path, wrong: str) -> None
     ts.batch(tmp_path / "in.csv", tmp_path / "out", tools=[refund], model=model)
     read = list(ts.read_batch(tmp_path / "out"))
     bad = [row for row in read if row["error"]]
-    assert bad[0]["error"].startswith(f"UnreadableRow: {tmp_path / 'in.csv'}, line 3: no CSV: ")
+    assert bad[0]["error"].startswith(f"UnreadableRow: {tmp_path / 'in.csv'}, line 3: not CSV: ")
     assert [row["id"] for row in read if not row["error"]] == ["1", *map(str, range(4, 200))]
     assert len(bad) == wrong.count("\n") + 1
 
@@ -433,7 +433,7 @@ def test_a_job_that_was_refused_leaves_its_directory_to_another(tmp_path: Path) 
             ts.batch(wrong["data"], out, id=wrong["id"], tools=[refund], model=model)
     assert ts.batch(rows(3), out, prompt="{text}", id=None, tools=[refund], model=model).done == 3
     assert len(echo.prompts) == 3
-    with pytest.raises(ts.UsageError, match="was belongs to another job"):
+    with pytest.raises(ts.UsageError, match="belongs to another job"):
         ts.batch(rows(3), out, tools=[refund], model=model)
 
 

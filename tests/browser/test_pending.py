@@ -128,7 +128,7 @@ def test_one_of_two_is_decided_later_and_wrong_json_is_told(page: Any, address: 
     places = waiting(page, address, "two")
     decide(places.nth(0), "Approve with other arguments", "Arguments, as JSON", "{")
     page.get_by_role("button", name="Go on").click()
-    page.get_by_role("status").get_by_text("The arguments of remove_note are no JSON").wait_for()
+    page.get_by_role("status").get_by_text("The arguments of remove_note are not JSON").wait_for()
     decide(places.nth(0), "Approve")
     second = go_on(page)
     assert removed() == ["one"]

@@ -71,14 +71,14 @@ def test_tools_that_are_no_json_are_told_and_nothing_is_asked(page: Any, address
     page.goto(address)
     page.get_by_label("More, as JSON").fill("[{")
     page.get_by_role("button", name="Ask", exact=True).click()
-    page.get_by_role("status").get_by_text("The tools are no JSON").wait_for()
+    page.get_by_role("status").get_by_text("The tools are not JSON").wait_for()
     assert page.locator(".turn").count() == 0
 
 
 def test_two_dialects_are_asked_side_by_side(page: Any, address: str) -> None:
     page.goto(address)
     page.get_by_label("Model", exact=True).select_option("hello")
-    page.get_by_label("Ask a second one beside it").check()
+    page.get_by_label("Compare with a second model").check()
     page.get_by_label("Second model").select_option("salve")
     page.get_by_label("Dialect of the second").select_option("pythonic")
     page.get_by_role("button", name="Ask", exact=True).click()

@@ -71,7 +71,7 @@ def test_a_conversation_with_images(cli: Cli, sees: str, place: Path) -> None:
     ("name", "said"),
     [
         ("none.png", "the image none.png cannot be read: No such file"),
-        ("weather.py", "weather.py is no image: expected one of png, jpeg, gif, webp"),
+        ("weather.py", "weather.py is not an image: expected one of png, jpeg, gif, webp"),
         (".", "cannot be read: Is a directory"),
     ],
 )

@@ -148,7 +148,7 @@ def test_what_is_missing_is_never_invented() -> None:
 
 def test_scores_are_passed_on() -> None:
     assert asyncio.run(Speaker(Weighing("add")).score("x", ["a", "b"])) == [-9.0, -9.0]
-    with pytest.raises(ts.ModelError, match="no likelihoods"):
+    with pytest.raises(ts.ModelError, match="not report likelihoods"):
         asyncio.run(Speaker(ts.Scripted(["x"])).score("x", ["a"]))
 
 

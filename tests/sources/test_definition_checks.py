@@ -79,7 +79,7 @@ def deep(levels: int) -> dict[str, Any]:
         ("x", "", {"$ref": "#"}, "/schema/$ref", "comes back to itself"),
         ("x", "", {"properties": {"a": {"allOf": [{"$ref": "#/properties/a"}]}}}, None, "comes back to itself"),
         ("x", "", {"$defs": {"a": {"not": {"$ref": "#/$defs/b"}}, "b": {"$ref": "#/$defs/a"}}}, None, "comes back"),
-        ("x", "", doubled(24), None, "unfolds into more than"),
+        ("x", "", doubled(24), None, "expands into more than"),
     ],
 )
 def test_is_refused(name: Any, description: Any, schema: Any, path: str | None, why: str) -> None:

@@ -390,7 +390,7 @@ def test_an_answer_that_is_no_mcp(told: Told) -> None:
         ("http://127.0.0.1:9/mcp", {}, ts.ToolError, "gave no session"),
         ("", {}, ts.UsageError, "which MCP server"),
         ("a 'b", {}, ts.UsageError, "No closing quotation"),
-        ("http://", {}, ts.UsageError, "is no address"),
+        ("http://", {}, ts.UsageError, "is not an address"),
         ({"comand": "x"}, {}, ts.UsageError, "described by its command"),
         ("http://127.0.0.1:9/mcp", {"env": {"A": "b"}}, ts.UsageError, "for a command line"),
         ("program", {"headers": {"A": "b"}}, ts.UsageError, "Did you mean env"),

@@ -52,8 +52,8 @@ def test_a_file_a_module_and_its_name(file: Path, monkeypatch: pytest.MonkeyPatc
         ("no_such_module_anywhere", (), "there is no module no_such_module_anywhere"),
         ("not a name", (), "neither the name of a module nor the path"),
         ("missing.py", (), "missing.py cannot be read"),
-        (types.ModuleType("empty"), (), "empty holds no public function"),
-        ("json", ("dump_s",), "json holds no dump_s. Did you mean dump"),
+        (types.ModuleType("empty"), (), "empty has no public function"),
+        ("json", ("dump_s",), "json has no dump_s. Did you mean dump"),
     ],
 )
 def test_what_is_wrong_is_told(source: str, names: tuple[str, ...], said: str) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..batch.summary import Summary
 
 EVERY = 15.0
-"""Seconds between two lines where standard error is no terminal."""
+"""Seconds between two lines if standard error is not a terminal."""
 FRAME = 0.1
 """Seconds between two updates of the bar."""
 

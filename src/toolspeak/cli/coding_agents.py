@@ -16,8 +16,7 @@ KEY = "TOOLSPEAK_AGENT_KEY"
 """The variable with the gateway's key, for agents that are given the name of a variable."""
 PROVIDER = "toolspeak"
 REPLY = 8_192
-"""Tokens that an agent leaves for a reply, where it must be told how large the model's context is; at most a quarter of
-it."""
+"""Tokens that an agent reserves for a reply if it must be told the size of the context; at most a quarter of it."""
 
 
 @dataclass(frozen=True, slots=True)

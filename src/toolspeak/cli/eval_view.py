@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .terminal import Out
 
 EVERY = 15.0
-"""Seconds between two lines of progress where standard error is no terminal."""
+"""Seconds between two lines of progress if standard error is not a terminal."""
 
 
 class ProgressReport:

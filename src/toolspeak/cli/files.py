@@ -16,7 +16,7 @@ from ..sources.modules import load, load_type, offered
 from ..toolbox import Toolbox
 
 MCP, OPENAPI = "mcp:", "openapi:"
-"""What an MCP server is told by, before its command line or address, and what an OpenAPI document is."""
+"""The prefixes of MCP servers and of OpenAPI documents, before the command line or address."""
 
 
 def toolbox(specs: Sequence[str]) -> Toolbox:

@@ -33,5 +33,5 @@ def _url(path: Path) -> str:
         raise UsageError(f"the image {path} is too large: expected at most {LARGEST:,} bytes")
     kind = image_kind(data)
     if kind is None:
-        raise UsageError(f"{path} is no image: expected one of {', '.join(kind for _, kind in KINDS)}")
+        raise UsageError(f"{path} is not an image: expected one of {', '.join(kind for _, kind in KINDS)}")
     return image_url(base64.b64encode(data).decode(), kind)

@@ -286,7 +286,7 @@ def model_by_name(name: str | None, dialect: Dialect | None = None) -> Model:
 
 
 SURROGATE = re.compile("[\ud800-\udfff]").search
-"""What a shell's word holds where its bytes are not UTF-8."""
+"""Characters by which Python represents bytes of an argument that are not UTF-8."""
 
 
 def question(words: Sequence[str]) -> str:

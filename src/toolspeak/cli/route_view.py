@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     Tools = tuple[Tool[..., Any], ...]
 
 WIDE = 72
-"""Characters of a description that are told."""
+"""The most characters of a description that are printed."""
 MISSES = 20
-"""Misses that are told; all are in JSON and on the page."""
+"""The most misses that are printed; all are in JSON and on the page."""
 PLAIN: Message = {"role": "user", "content": "Hi"}
 
 

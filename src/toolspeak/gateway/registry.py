@@ -134,7 +134,7 @@ def _upstream(name: str, settings: ModelSettings) -> Model:
         return calling(made)
     way, exact = WAYS[settings.mode]
     wanted = Preferences(way, settings.dialect, settings.template or "", exact)
-    # Where all is open it is probed when the gateway starts: nobody has to look before.
+    # With neither mode nor dialect set, the server is probed when the gateway starts, so no choice is needed now.
     look = (way, settings.dialect) != (None, None)
     return adapted(bare(name, key=settings.key, retries=0), wanted, look=look)
 

@@ -13,10 +13,10 @@ from ..events import Event
 from ..types import Request
 
 Capability = Literal["tools", "required", "prompt", "schema", "grammar", "free", "tags", "score", "scored"]
-"""tools: takes tools natively. required: and is held to `choice`. prompt: continues an exact text.
-schema, grammar: holds its sampling to them. free: a grammar may say words as well as calls. tags: holds its sampling to
-structural tags. score: gives log-likelihoods. scored: decides on calls by them, so that neither what it is told of its
-mistakes nor other sampling changes a call."""
+"""tools: takes tools natively. required: and enforces `choice`. prompt: continues an exact text. schema, grammar:
+enforces them on its output. free: a grammar may describe text as well as calls. tags: enforces structural tags. score:
+returns log-likelihoods. scored: decides on calls by likelihood, so that neither a report of its mistakes nor other
+sampling changes a call."""
 
 
 @runtime_checkable

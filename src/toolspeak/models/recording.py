@@ -45,8 +45,8 @@ from .wrapper import Wrapper, within
 log = logging.getLogger(__name__)
 
 Mode = Literal["none", "once", "new", "all"]
-"""none: only what is recorded is answered. once: as none where the file is there, else as all. new: what is not recorded
-yet is asked and added. all: everything is asked, and the file begins anew."""
+"""none: only recorded requests are answered. once: like none if the file exists, else like all. new: requests that are
+not recorded yet go to the model and are added. all: every request goes to the model, and the file starts anew."""
 
 
 PASSING = (ModelUnreachable, KeyRefused, RateLimited, ServerFailed, StreamCut, WeightsError)

@@ -27,7 +27,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 Wait = Callable[[ModelError, int], float | None]
-"""Seconds to wait after an error, and after so many tries in all, before the next one; None where there is to be none."""
+"""Returns the seconds to wait after an error and so many attempts, None for no further attempt."""
 
 
 async def retrying(attempt: Callable[[], AsyncGenerator[T]], wait: Wait) -> AsyncGenerator[T]:

@@ -366,7 +366,7 @@ def _text(text: str) -> Payload:
 
 def _only_text(part: Payload, path: str) -> str:
     if part["type"] != "text":
-        raise cannot(path, "an image in what the assistant said cannot be passed on here")
+        raise cannot(path, "an image in an assistant's turn is not supported")
     return part["text"]
 
 

@@ -131,7 +131,7 @@ def _row(row: Payload) -> str:
 
 
 def _printed(row: Payload) -> Any:
-    """The text that code printed, where there is nothing else to be told of it."""
+    """Return the text that code printed, if the row has nothing else."""
     printed = [row.get("stdout"), row.get("stderr")]
     if "" not in printed:
         return None

@@ -18,14 +18,14 @@ from ..json_stream import Payload, record, records
 
 Kind = Literal["whole", "head", "tail"]
 Token = tuple[int, Kind]
-"""A token's number, and whether its text is whole characters, begins one, or goes on with one: one of Chinese may take
+"""A token's id, and whether its text is whole characters, the head or the rest of one: a Chinese character may take
 three tokens."""
 LIKELIEST = 200
-"""Tokens that are told beside one that stands in: one of these mostly is the one meant."""
+"""The most alternatives to a substitute token that are requested. The meant token is usually among them."""
 FORCE = 1e6
-"""What is added to a logit so that no other token is made."""
+"""The logit bias that rules out all other tokens."""
 SURE = 20.0
-"""Nats by which a token that stands in is made likelier than the one that is meant."""
+"""Nats by which the substitute token is made more likely than the meant one."""
 
 
 def write_tokens(text: str) -> Payload:
@@ -37,7 +37,7 @@ def read_tokens(answer: Payload) -> tuple[Token, ...]:
     """Return the tokens in the response of `/tokenize`. Raises ServerFailed if it has none."""
     rows = records(answer.get("tokens"))
     if not all(isinstance(row.get("id"), int) for row in rows):
-        raise ServerFailed("the server tells no tokens of a text")
+        raise ServerFailed("the server does not return the tokens of a text")
     return tuple((row["id"], _kind(row.get("piece"))) for row in rows)
 
 
@@ -112,7 +112,7 @@ def _summed(rows: list[Payload], ids: list[int]) -> float:
     """Return the sum of the log probabilities of these tokens."""
     told = [row for row in rows if row.get("token") or row.get("id") in ids][: len(ids)]
     if [row.get("id") for row in told] != ids:
-        raise ServerFailed("the server tells how likely other tokens are than those asked for")
+        raise ServerFailed("the server reports the likelihoods of other tokens than those requested")
     return float(sum(row["logprob"] for row in told))
 
 
@@ -121,7 +121,7 @@ def _rows(answer: Payload) -> list[Payload]:
     choices = records(answer.get("choices"))
     rows = records(record(choices[0].get("logprobs")).get("content")) if choices else []
     if not rows or not all(isinstance(row.get("logprob"), float | int) for row in rows if "logprob" in row):
-        raise ServerFailed("the server tells no likelihoods")
+        raise ServerFailed("the server does not report likelihoods")
     return rows
 
 

@@ -31,7 +31,7 @@ def write_request(
     SGLang) and a structural tag (`response_format`).
     """
     if request.prompt is None:
-        raise UsageError("/v1/completions continues a prompt, and the request holds messages: render them first")
+        raise UsageError("/v1/completions continues a prompt, but the request has messages: render them first")
     body: Payload = {
         "model": model,
         "prompt": request.prompt,
@@ -114,10 +114,10 @@ def read_request(body: Mapping[str, Any], tools: object = None) -> IncomingReque
 
 def _refuse(fields: Mapping[str, Any], each: int, prompts: int) -> None:
     if fields.get("suffix"):
-        raise cannot("suffix", "a prompt is continued here; what comes after it cannot be given")
+        raise cannot("suffix", "text after the completion is not supported")
     if (fields.get("best_of") or 1) > 1:
-        raise cannot("best_of", "as many replies are made as are told: give n alone")
+        raise cannot("best_of", "only n is supported: all replies that are generated are returned")
     if fields.get("echo") and fields.get("logprobs") is not None:
-        raise cannot("logprobs", "the likelihoods of a prompt that is echoed are not known here")
+        raise cannot("logprobs", "the likelihoods of an echoed prompt are not available")
     if each > 1 and prompts > 1:
         raise cannot("n", "several replies are made to one prompt, or one to each of several")

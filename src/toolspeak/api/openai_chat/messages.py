@@ -123,7 +123,7 @@ def _paired(key: str, param: str, why: str, called: Mapping[str, str]) -> None:
 
 def _read_assistant(out: Payload, at: int, called: dict[str, str]) -> None:
     if "audio" in out:
-        raise cannot(f"messages.{at}.audio", "earlier speech cannot be told to the model")
+        raise cannot(f"messages.{at}.audio", "earlier audio of the assistant cannot be sent to the model")
     if thought := out.pop("reasoning", ""):
         out.setdefault("reasoning_content", thought)
     if legacy := out.pop("function_call", None):

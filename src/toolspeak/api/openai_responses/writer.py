@@ -351,10 +351,7 @@ DEFAULTS: Mapping[str, Any] = {
 
 
 class ReplyWriter:
-    """Writes events as a stream: `begin`, `feed` each event, then `close`, or `error` after a failure.
-
-    `response` is the whole response after the last event.
-    """
+    """Writes events as a stream: `begin`, `feed` each, then `close` or `error`. `response` is whole after the last one."""
 
     keep_alive = KEEP_ALIVE
     content_type = CONTENT_TYPE

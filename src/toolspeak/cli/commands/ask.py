@@ -117,7 +117,7 @@ def _run(out: Out, prompt: list[Message], box: Any, given: dict[str, Any]) -> bo
     policy = read_policy(given["policy_file"]) if given["policy_file"] else None
     approve = approver(policy, approve=given["approve"], as_json=given["as_json"])
     model = model_by_name(given["model"], given["dialect"])
-    # Words before a call are no answer, and only the end of a turn tells: piped, they are held back until then.
+    # Text before a call is not the answer, and only the end of a turn shows that. So piped text is held back until then.
     live = out.terminal or not len(box)
     show = Show(None if given["as_json"] else out, live=live, asks=approve is not None)
     try:

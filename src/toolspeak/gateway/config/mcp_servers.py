@@ -93,7 +93,7 @@ def _command(value: Any) -> tuple[str, ...]:
 
 
 def _values(table: Table, *, secret: bool = False) -> dict[str, str]:
-    """Names with their values: texts, unless each may be a secret, or what a variable or a file holds."""
+    """Return names with their values: strings or, with `secret`, also references to a variable or a file."""
     values: dict[str, str | None] = {}
     for name in table.names():
         plain = table.holds(name, str) > secret

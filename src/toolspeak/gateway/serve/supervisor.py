@@ -110,7 +110,7 @@ class _Supervisor:
             signal.set_wakeup_fd(-1)
             for number in (*SIGNALS, signal.SIGCHLD):
                 signal.signal(number, signal.SIG_DFL)
-            signal.signal(HANG_UP, signal.SIG_IGN)  # until it can do what it is told by it
+            signal.signal(HANG_UP, signal.SIG_IGN)  # ignored until the worker has its own handler
             signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
             for end in (self.alive[1], *self.woken):
                 os.close(end)

@@ -137,7 +137,8 @@ def _client(login: Login) -> OAuthContext:
 
 
 async def revoke(login: Login) -> str:
-    """Has the tokens of a login ended by their server; why that did not work, "" where it did or none is asked."""
+    """Revoke the tokens of a login at their server. Returns why that failed, "" if it worked or the server does not
+    support it."""
     if not login.revocation_endpoint:
         return ""
     try:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 logging.getLogger("mcp").addHandler(logging.NullHandler())
-"""Without a handler Python itself would print what the SDK warns of, a traceback for each line that is no message: many
-servers begin with a greeting. What matters is raised."""
+"""Without a handler Python would print the SDK's warnings, a traceback for each line that is not a message, and many servers
+begin with a greeting. Relevant errors are raised."""
 LEAVING, CANCELLED = 1.0, 1.0
 """Seconds for a session over HTTP to end normally, and then for it to be aborted."""
 ENDING = 6.0

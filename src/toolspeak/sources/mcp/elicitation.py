@@ -28,7 +28,7 @@ OPEN = 1_000
 
 
 class AnswerNeeded(Exception):
-    """A call that cannot go on before its question is answered; `result` is what the client gets."""
+    """A call that cannot continue before its question is answered; `result` is what the client gets."""
 
     def __init__(self, result: t.InputRequiredResult) -> None:
         super().__init__("an answer is needed")

@@ -39,7 +39,7 @@ PATH = "/mcp"
 def build_server(box: Toolbox, name: str = "toolspeak", policy: Policy | None = None) -> Server[Any]:
     """Return the SDK's server for a box. The box checks arguments, and an exception of a tool becomes an error result.
 
-    With a `policy`, a call runs only if the policy allows it, because nobody can be asked.
+    With a `policy`, a call runs if the policy allows it, or if it asks and the client's user accepts by elicitation.
     """
     try:
         import mcp.types as t

@@ -80,7 +80,7 @@ def _multipart(kind: str, fields: list[tuple[str, Any]], slots: Mapping[str, Slo
 
 def _part(name: str, value: Any, slot: Slot) -> bytes:
     if any(c in name for c in "\r\n"):
-        raise ToolError("the name of a field holds a line break")
+        raise ToolError("the name of a field contains a line break")
     head = 'Content-Disposition: form-data; name="{}"'.format(name.replace('"', "%22"))
     if slot.file:
         head += f'; filename="{slot.argument}"\r\nContent-Type: application/octet-stream'

@@ -177,7 +177,7 @@ def _value(answer: Answer, text: str | None, secrets: Secrets) -> Any:
         return f"{answer.status} {answer.reason}".strip()
     if text is None:
         kind = answer.headers.get("Content-Type", "application/octet-stream")
-        return {"content_type": kind, "bytes": len(answer.body), "note": "the content is no text and is not shown"}
+        return {"content_type": kind, "bytes": len(answer.body), "note": "the content is not text and is not shown"}
     text = secrets.out_of(text, exact=True)
     if form_of(answer.headers.get("Content-Type", "text/plain")) == "json" or text[:1] in "[{":
         return loads_or(text, text)
@@ -185,7 +185,7 @@ def _value(answer: Answer, text: str | None, secrets: Secrets) -> Any:
 
 
 def _refusal(operation: Operation, answer: Answer, text: str | None, secrets: Secrets, advice: str) -> str:
-    said = "a body that is no text" if text is None else excerpt(secrets.out_of(text), MOST_CHARACTERS)
+    said = "a body that is not text" if text is None else excerpt(secrets.out_of(text), MOST_CHARACTERS)
     where = f"{operation.named.method.upper()} {operation.named.path}"
     message = f"{where} answered {answer.status} {excerpt(answer.reason, 100)}".strip() + (f": {said}" if said else "")
     if answer.status in (401, 403) and advice:

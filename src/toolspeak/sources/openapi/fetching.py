@@ -144,7 +144,7 @@ def _unreached(error: Exception, host: str) -> str:
     inner = getattr(error, "os_error", error)
     if isinstance(inner, PrivateAddress) or NOT_PUBLIC in str(inner):
         return (
-            f"{host} stands for an address on this machine or in a private network ({inner}), which is not reached "
+            f"{host} resolves to an address on this machine or in a private network ({inner}), which is not reached "
             'unless you name that server: ts.openapi(DOCUMENT, server="http://…"), also in a Python file of tools'
         )
     return f"no answer from {host} ({cause(error)})"
@@ -172,7 +172,7 @@ def _redirected(sent: SentRequest, status: int, location: str) -> SentRequest:
         here, there = origin(sent.url), origin(target)
     except (UsageError, ValueError):
         raise ToolError(
-            f"the server redirects to {excerpt(location.partition('?')[0], 100)!r}, which is no address of a page"
+            f"the server redirects to {excerpt(location.partition('?')[0], 100)!r}, which is not a valid address"
         ) from None
     if here == there:
         if status in (307, 308) or sent.method in ("GET", "HEAD"):

@@ -179,7 +179,7 @@ class Maker:
         if self._is_fixed(name, place, found.path):
             return None
         if place == "header" and not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
-            raise UsageError(f"{where} is no name for a header")
+            raise UsageError(f"{where} is not a valid header name")
         style = str(node.get("style", DEFAULTS[place]))
         if style not in STYLES[place]:
             raise UsageError(f"{where} has the style {short(style)}, which there is not in a {place}")

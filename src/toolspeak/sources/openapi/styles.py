@@ -110,7 +110,9 @@ def header_text(slot: Slot, value: Any) -> str:
     """Return a header's text. Raises ToolError for characters that a header cannot carry, such as a line break."""
     text = _json(value) if slot.json else _simple(value, slot.explode, ",", _text)
     if not all(0x20 <= ord(c) < 0x7F or 0xA0 <= ord(c) <= 0xFF for c in text):
-        raise ToolError(f"the argument {slot.argument!r} goes into a header, which holds no line break or such")
+        raise ToolError(
+            f"the argument {slot.argument!r} goes into a header, which must not contain a line break or control character"
+        )
     return text.strip()
 
 
@@ -182,7 +184,7 @@ def _one_segment(slot: Slot, text: str) -> str:
 
 def _not_a_part(slot: Slot) -> ToolError:
     return ToolError(
-        f"the argument {slot.argument!r} is a part of a path: it must not be empty, nor hold a part "
+        f"the argument {slot.argument!r} is a part of a path: it must not be empty, nor contain a part "
         "that is empty, `.` or `..`"
     )
 

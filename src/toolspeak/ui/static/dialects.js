@@ -77,7 +77,7 @@ function reading({ text, dialect }, told, choose) {
     reply.thought ? h("div", {}, h("h3", {}, "Thought"), pre(reply.thought)) : null,
     notes(reply.notes),
     able.length ? h("div", {}, h("h3", {}, "Dialects that read it, the best first"), table(["dialect", "calls", "whole", "notes"], readers)) : null,
-    able.length && others.length ? h("details", {}, h("summary", {}, `${others.length} others read no call`), h("p", { class: "dim" }, others.join(", "))) : null,
+    able.length && others.length ? h("details", {}, h("summary", {}, `${others.length} others find no call`), h("p", { class: "dim" }, others.join(", "))) : null,
   ].filter(Boolean);
 }
 

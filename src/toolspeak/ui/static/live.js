@@ -10,7 +10,7 @@ const MORE = new Set(["path", "tokens", "notes"]);
 
 export function liveView(about) {
   if (!about.live) {
-    return h("section", { class: "panel" }, h("h1", {}, "Live"), h("p", {}, "No requests are kept here. In the gateway's configuration, live = 200 in [ui] keeps the last 200."));
+    return h("section", { class: "panel" }, h("h1", {}, "Live"), h("p", {}, "No requests are recorded here. In the gateway's configuration, live = 200 in [ui] keeps the last 200."));
   }
   return new Live().element;
 }
@@ -88,7 +88,7 @@ function details(row) {
   const seconds = (value) => (value === null || value === undefined ? "–" : `${value.toFixed(3)} s`);
   return [
     h("h2", {}, `Request ${row.number} `, h("span", { class: "dim code" }, textNodes(`${row.path} ${row.id}`))),
-    h("p", {}, textNodes(row.strategy || "It was not understood, or no model was asked.")),
+    h("p", {}, textNodes(row.strategy || "The request was invalid, or no model was asked.")),
     h("dl", { class: "tiles" }, tile("asked", `${row.asks.length}×`), tile("asked again", String(row.reasks ?? 0)), tile("sent again", String(row.retries ?? 0)),
       tile("waited", seconds(row.waited)), tile("first", seconds(row.first)), tile("all", seconds(row.seconds)), tile("tokens", `${row.tokens_in ?? "–"} + ${row.tokens_out ?? "–"}`), tile("repairs", repairs.join(", ") || "none")),
     h("div", { class: "row" }, save, row.case ? null : h("span", { class: "dim" }, "A case needs tools and a whole reply.")),

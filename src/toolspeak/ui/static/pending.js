@@ -51,7 +51,7 @@ class Place {
     this.element = h("section", { class: "call", "aria-label": `Pending call of ${one.tool}` },
       callNodes(call, lane.tools.parameters(one.tool)),
       pre(whole(one.arguments), { "aria-label": `Arguments of ${one.tool}` }),
-      h("dl", { class: "tiles" }, fact("asked about because", one.why), fact("origin", `${one.origin}: ${ORIGINS[one.origin] || ""}`),
+      h("dl", { class: "tiles" }, fact("needs approval because", one.why), fact("origin", `${one.origin}: ${ORIGINS[one.origin] || ""}`),
         fact("until", new Date(1000 * one.expires).toLocaleString())),
       field(`Decision about ${one.tool}`, this.decision), ...Object.values(more));
   }
@@ -65,7 +65,7 @@ class Place {
     try {
       edit = JSON.parse(this.edited.value);
     } catch (error) {
-      throw new Error(`The arguments of ${this.one.tool} are no JSON: ${error.message}`);
+      throw new Error(`The arguments of ${this.one.tool} are not JSON: ${error.message}`);
     }
     if (!edit || typeof edit !== "object" || Array.isArray(edit)) throw new Error(`The arguments of ${this.one.tool}: expected a JSON object.`);
     return { edit };

@@ -9,7 +9,7 @@ const KINDS = ["system", "tools", "user", "assistant", "tool", "control"];
 
 export function playgroundView(about) {
   const choices = [new Choice(about, "Model"), new Choice(about, "Second model")];
-  const beside = checkbox("Ask a second one beside it");
+  const beside = checkbox("Compare with a second model");
   const system = h("textarea", { rows: 2 });
   const question = h("textarea", { rows: 4 });
   question.value = "What is the weather in Rome?";
@@ -66,7 +66,7 @@ function number(name, input) {
 class Choice {
   constructor(about, title) {
     this.model = select(about.models.map((one) => [one.name, one.name]));
-    this.dialect = select([["", "as it is decided"], ...about.dialects.map((name) => [name, name])]);
+    this.dialect = select([["", "automatic"], ...about.dialects.map((name) => [name, name])]);
     const hint = h("p", { class: "dim" });
     const tellHow = () => { hint.replaceChildren(...textNodes(this.dialect.value ? "" : about.models.find((one) => one.name === this.model.value)?.asked || "")); };
     this.model.addEventListener("change", tellHow);
@@ -92,9 +92,9 @@ class ToolPicker {
     this.pasted = h("textarea", { class: "code", rows: 4, spellcheck: "false", placeholder: '[{"name": "weather", "parameters": {…}}]' });
     const given = this.boxes.length
       ? this.boxes.map(([, one]) => one.element)
-      : h("p", { class: "dim" }, "None to run. Give them on the command line: toolspeak ui --tools weather.py, mcp:… or openapi:…");
+      : h("p", { class: "dim" }, "No tools to run. Pass them on the command line: toolspeak ui --tools weather.py, mcp:… or openapi:…");
     const more = about.policy
-      ? h("p", { class: "dim" }, "Calls run as the policy says. You are asked where it asks.")
+      ? h("p", { class: "dim" }, "Calls run as the policy says. You are asked about calls that need approval.")
       : field("More, as JSON", this.pasted, "You type the results of these.");
     this.element = h("fieldset", {}, h("legend", {}, "Tools"), given, more);
   }
@@ -106,7 +106,7 @@ class ToolPicker {
       try {
         pasted = JSON.parse(this.pasted.value);
       } catch (error) {
-        throw new Error(`The tools are no JSON: ${error.message}`);
+        throw new Error(`The tools are not JSON: ${error.message}`);
       }
       if (pasted && Array.isArray(pasted.tools)) pasted = pasted.tools;
       pasted = Array.isArray(pasted) ? pasted : [pasted];
@@ -296,8 +296,8 @@ export function prompt(row) {
   }
   if (row.body) nodes.push(h("details", {}, h("summary", {}, "Body, to the byte ", h("span", { class: "dim" }, textNodes(row.url))), pre(row.body)));
   if (row.stop) nodes.push(h("p", {}, "Stops at: ", h("span", { class: "code" }, textNodes(json(row.stop, 0)))));
-  if (row.grammar) nodes.push(h("details", {}, h("summary", {}, "Held to this grammar"), pre(row.grammar)));
-  if (row.schema) nodes.push(h("details", {}, h("summary", {}, "Held to this JSON Schema"), pre(json(row.schema))));
+  if (row.grammar) nodes.push(h("details", {}, h("summary", {}, "Constrained by this grammar"), pre(row.grammar)));
+  if (row.schema) nodes.push(h("details", {}, h("summary", {}, "Constrained by this JSON Schema"), pre(json(row.schema))));
   return nodes;
 }
 
