@@ -700,7 +700,7 @@ def test_a_call_of_a_toolset_goes_out_and_comes_back_by_the_members_name() -> No
 
 def test_a_tool_that_is_none_is_refused() -> None:
     meant = {"type": "teleport", "name": "x", "input_schema": {}}
-    for tool, words in ((meant, "not known here; leave the type out"), ({"input_schema": {}}, "name")):
+    for tool, words in ((meant, "not supported; leave the type out"), ({"input_schema": {}}, "name")):
         with pytest.raises(Refused, match=words):
             api.read_request(PLAIN | {"tools": [tool]})
 

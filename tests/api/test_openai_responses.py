@@ -209,8 +209,8 @@ def test_a_turn_of_several_items_is_one_message() -> None:
 @pytest.mark.parametrize(
     ("fields", "param", "words"),
     [
-        ({"tools": [{"type": "teleport", "parameters": {}}]}, "tools.0.type", "is not known here"),
-        ({"tools": [{"type": "teleport"}], "tool_choice": {"type": "beam"}}, "tool_choice.type", "runs at its provider"),
+        ({"tools": [{"type": "teleport", "parameters": {}}]}, "tools.0.type", "are not supported"),
+        ({"tools": [{"type": "teleport"}], "tool_choice": {"type": "beam"}}, "tool_choice.type", "only its provider runs"),
         ({"input": [{"role": "user", "content": "x"}, {"type": "compaction_trigger"}]}, "input.1", "ask for a summary"),
         ({"tools": [{"type": "namespace", "name": "x", "tools": [{"type": "shell"}]}]}, "tools.0.tools.0.type",
          "are not supported"),

@@ -139,7 +139,7 @@ def _row(where: str, namespace: str, tool: Payload) -> Payload | None:
         if kind not in FUNCTIONS and tool.get("parameters") is None:
             return None
     if kind not in FUNCTIONS:
-        raise cannot(f"{where}.type", f"a tool of the type {kind[:100]!r} is not known here; offer a function")
+        raise cannot(f"{where}.type", f"tools of the type {kind[:100]!r} are not supported; offer a function")
     if not isinstance(tool.get("name"), str):
         hint = ", beside its type and not within `function`" if "function" in tool else ""
         raise Refused(f"{where}.name: a tool needs a name{hint}", code="invalid_value", param=f"{where}.name")

@@ -1,8 +1,8 @@
 """Asks the user of an MCP client whether a call may run, by the protocol's elicitation.
 
-Up to the revision of 2025-11-25, the server sends the question while the call is under way. From 2026-07-28 on, the call ends
-with the question, and the client sends the call again with the answer and with the state that came with the question. That
-state is a random key of an open question, and it is used up before the call runs: an answer counts once, and only for the
+Up to revision 2025-11-25, the server sends the question while the call is running. Since 2026-07-28, the call ends with
+the question, and the client repeats the call with the answer and the state that came with the question. That state is
+the random key of an open question. It is used up before the call runs, so an answer counts once, and only for the
 arguments that were shown.
 """
 
@@ -24,7 +24,7 @@ from ...types import ToolCall
 ENDS_WITH_QUESTION = "2026-07-28"
 """The first revision of the protocol in which a call ends with the question."""
 OPEN = 1_000
-"""Questions that may wait for an answer; the oldest is forgotten first."""
+"""The most open questions; the oldest is forgotten first."""
 
 
 class AnswerNeeded(Exception):
@@ -36,7 +36,7 @@ class AnswerNeeded(Exception):
 
 
 class Questions:
-    """The questions of one server that are not answered yet: random keys, and the digests of their calls."""
+    """The open questions of one server: random keys, and the digests of their calls."""
 
     def __init__(self) -> None:
         self._open: dict[str, str] = {}
@@ -87,7 +87,8 @@ def _asks_by_forms(client: t.ClientCapabilities | None) -> bool:
 
 
 def _question(call: ToolCall) -> t.ElicitRequestFormParams:
-    """The call, all of it, and why it is asked about. There is nothing to fill in: accepting the form is the approval."""
+    """Return the question: the whole call, and why it needs approval. The form has no fields: accepting it is the
+    approval."""
     why = next((note.detail for note in call.notes if note.rule == "asked-about"), "")
     arguments = unhidden(json.dumps(call.arguments, ensure_ascii=False, indent=1))
     message = (
