@@ -165,19 +165,19 @@ class Gateway:
             if exchange.ended is None:
                 raise
             cast("asyncio.Task[Any]", asyncio.current_task()).uncancel()
-            await self._tell(exchange, exchange.ended)
+            await self._send_error(exchange, exchange.ended)
         except Exception as error:  # noqa: BLE001 - the last place to catch it: the client gets any error
-            await self._tell(exchange, exchange.ended or error)
+            await self._send_error(exchange, exchange.ended or error)
         finally:
             exchange.close()
-            _let_go(exchange.ended)
+            _drop_traceback(exchange.ended)
             self.open.discard(exchange)
             if not self.open:
                 self._idle.set()
             self._trimmer.ended(exchange.received + record.bytes)
             self.observer.end(record, exchange.span, gone=exchange.gone)
 
-    async def _tell(self, exchange: RequestContext, error: Exception) -> None:
+    async def _send_error(self, exchange: RequestContext, error: Exception) -> None:
         """Send an error to the client in the format of its API; in the stream, if that has begun."""
         if isinstance(error, Gone):
             exchange.ended = error
@@ -328,7 +328,7 @@ class Gateway:
         await exchange.reply_json(200, told)
 
 
-def _let_go(error: BaseException | None) -> None:
+def _drop_traceback(error: BaseException | None) -> None:
     """Remove the traceback of an error. Its frames hold the request's body, and the request holds the error: a
     reference cycle that only a garbage collection would free."""
     while error is not None:

@@ -117,7 +117,7 @@ class RequestContext:
     def tell_ignored(self, names: Sequence[str]) -> None:
         """Name, in a header, the fields of the body that have no effect."""
         if names:
-            self.headers.append((b"x-toolspeak-ignored", _shown(names)))
+            self.headers.append((b"x-toolspeak-ignored", _header_text(names)))
 
     async def reply(self, status: int, body: bytes, content_type: bytes = b"application/json") -> None:
         """Send a whole response."""
@@ -239,7 +239,7 @@ class RequestContext:
             self.stop(error)
 
 
-def _shown(names: Sequence[str]) -> bytes:
+def _header_text(names: Sequence[str]) -> bytes:
     """Return field names as a header value: characters that a header cannot carry are escaped."""
     shown = [re.sub(r"[^\w.-]", "?", name[:64], flags=re.ASCII) for name in names[:20]]
     return ", ".join([*shown, *(["..."] if len(names) > 20 else [])]).encode("ascii", "replace")

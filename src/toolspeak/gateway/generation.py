@@ -49,10 +49,10 @@ def answer(
     """
     if request.tools or request.schema is not None or request.choice not in ("auto", "none"):
         return _decided(request, model, tries, live, whole)
-    return _said(request, model)
+    return _text_reply(request, model)
 
 
-async def _said(request: Request, model: Model) -> AsyncGenerator[Event | Done[Reply]]:
+async def _text_reply(request: Request, model: Model) -> AsyncGenerator[Event | Done[Reply]]:
     """Yield the events of a reply without tools or schema. Every chunk of a stream passes here, so it takes few steps."""
     heard = Collector()
     async with aclosing(within_bounds(model.stream(request))) as events:
@@ -152,14 +152,14 @@ async def narrowed(model: Model, request: Request) -> Request:
 
 async def _counted(reply: Reply, request: Request, model: Model) -> Reply:
     """Return the reply with its usage, estimated from what the model saw if the usage was not reported."""
-    usage = _said_something(reply, request).usage
+    usage = _with_room(reply, request).usage
     if not usage.prompt_tokens or not usage.completion_tokens:
         seen = await narrowed(model, request)
         usage = await offloaded(request_size(seen) + reply_size(reply), with_estimate, reply, seen)
     return replace(reply, usage=usage)
 
 
-def _said_something(reply: Reply, request: Request) -> Reply:
+def _with_room(reply: Reply, request: Request) -> Reply:
     """Return the reply. Raises PromptTooLong if it was cut before its first token: then the prompt left no room for a
     reply."""
     cut = reply.finish == "length" and not (reply.text or reply.thought or reply.calls or reply.notes)

@@ -58,7 +58,7 @@ class Served:
         request, times, notes = self._as_read(request)
         if 0 < self.settings.repeats_ended <= times:
             return in_words(ended(request.messages, times), request, Note("repeats-ended", str(times)))
-        events = answer(request, self._asked(request), tries=self.settings.tries, live=live, whole=whole)
+        events = answer(request, self._with_selection(request), tries=self.settings.tries, live=live, whole=whole)
         return with_notes(notes, events) if notes else events
 
     def _as_read(self, request: Request) -> tuple[Request, int, list[Note]]:
@@ -82,9 +82,9 @@ class Served:
     async def narrowed(self, request: Request) -> Request:
         """Return the request with the tools that the model sees first."""
         request, *_ = self._as_read(request)
-        return await narrowed(self._asked(request), request)
+        return await narrowed(self._with_selection(request), request)
 
-    def _asked(self, request: Request) -> Model:
+    def _with_selection(self, request: Request) -> Model:
         """Return the model with a selection of many tools, and with parts of large results."""
         told, paged = self.settings, self._paged()
         model = paged if paged.needed(request) else self.model

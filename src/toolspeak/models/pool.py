@@ -185,7 +185,7 @@ class Pool:
 
     def stream(self, request: Request) -> AsyncGenerator[Event]:
         """Yield the reply's events; see the protocol."""
-        return self._asked(lambda model: cast("AsyncGenerator[Event]", model.stream(request)))
+        return self._attempts(lambda model: cast("AsyncGenerator[Event]", model.stream(request)))
 
     async def score(self, prompt: str, continuations: Sequence[str]) -> list[float]:
         """Score with the least busy upstream."""
@@ -212,10 +212,10 @@ class Pool:
         async def only(model: Model) -> AsyncGenerator[T]:
             yield await work(model)
 
-        (outcome,) = [item async for item in self._asked(only)]
+        (outcome,) = [item async for item in self._attempts(only)]
         return outcome
 
-    def _asked(self, work: Callable[[Model], AsyncGenerator[T]]) -> AsyncGenerator[T]:
+    def _attempts(self, work: Callable[[Model], AsyncGenerator[T]]) -> AsyncGenerator[T]:
         """Yield the items from one upstream, from another or the same again if it fails before the first item."""
         self._budget = min(RESERVE, self._budget + self.care.budget)
         tried: list[Upstream] = []

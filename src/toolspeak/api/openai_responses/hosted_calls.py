@@ -149,7 +149,7 @@ def opened_run(text: Any) -> tuple[str, str, str, str] | None:
 def hosted_call(item: Payload) -> tuple[str, str, str] | None:
     """Return the tool's name, the arguments and the result of a call's item; None if the item has none."""
     name = str(item.get("type")).removesuffix("_call")
-    arguments, result = _told(item)
+    arguments, result = _arguments_and_result(item)
     kept = record(item.get(OURS)).get("arguments")
     arguments = kept if isinstance(kept, str) else arguments
     if not isinstance(result, str):
@@ -157,7 +157,7 @@ def hosted_call(item: Payload) -> tuple[str, str, str] | None:
     return str(item.get("name") or name), arguments if isinstance(arguments, str) else "{}", result
 
 
-def _told(item: Payload) -> tuple[Any, Any]:
+def _arguments_and_result(item: Payload) -> tuple[Any, Any]:
     """Return the arguments and the result of a call, in the format of its type."""
     match item.get("type"):
         case "web_search_call":

@@ -148,14 +148,14 @@ def text(value: Any) -> str:
     """A string that is not empty."""
     if isinstance(value, str) and value.strip():
         return value
-    raise Unexpected(f"a string, got {_shown(value)}")
+    raise Unexpected(f"a string, got {_excerpt(value)}")
 
 
 def flag(value: Any) -> bool:
     """True or false."""
     if isinstance(value, bool):
         return value
-    raise Unexpected(f"true or false, got {_shown(value)}")
+    raise Unexpected(f"true or false, got {_excerpt(value)}")
 
 
 def whole(least: int, most: int) -> Callable[[Any], int]:
@@ -165,7 +165,7 @@ def whole(least: int, most: int) -> Callable[[Any], int]:
         if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
             return value
         bounds = f"of at least {least:,}" if most >= ENOUGH else f"from {least:,} to {most:,}"
-        raise Unexpected(f"a whole number {bounds}, got {_shown(value)}")
+        raise Unexpected(f"a whole number {bounds}, got {_excerpt(value)}")
 
     return take
 
@@ -176,7 +176,7 @@ def number(least: float, most: float) -> Callable[[Any], float]:
     def take(value: Any) -> float:
         if isinstance(value, (int, float)) and not isinstance(value, bool) and least <= value <= most:
             return float(value)
-        raise Unexpected(f"a number from {least:,g} to {most:,g}, got {_shown(value)}")
+        raise Unexpected(f"a number from {least:,g} to {most:,g}, got {_excerpt(value)}")
 
     return take
 
@@ -189,7 +189,7 @@ def one_of(*words: W) -> Callable[[Any], W]:
             if value == word:
                 return word
         meant = did_you_mean(near(value, words)) if isinstance(value, str) else ""
-        raise Unexpected(f"{'one of ' if len(words) > 1 else ''}{', '.join(words)}, got {_shown(value)}.{meant}")
+        raise Unexpected(f"{'one of ' if len(words) > 1 else ''}{', '.join(words)}, got {_excerpt(value)}.{meant}")
 
     return take
 
@@ -199,7 +199,7 @@ def many(kind: Callable[[Any], T]) -> Callable[[Any], tuple[T, ...]]:
 
     def take(value: Any) -> tuple[T, ...]:
         if not isinstance(value, list):
-            raise Unexpected(f"a list, got {_shown(value)}")
+            raise Unexpected(f"a list, got {_excerpt(value)}")
         taken: list[T] = []
         for at, one in enumerate(cast("list[Any]", value)):
             try:
@@ -214,7 +214,7 @@ def many(kind: Callable[[Any], T]) -> Callable[[Any], tuple[T, ...]]:
 def _table(value: Any) -> dict[str, Any]:
     if isinstance(value, dict):
         return cast("dict[str, Any]", value)
-    raise Unexpected(f"a table, got {_shown(value)}")
+    raise Unexpected(f"a table, got {_excerpt(value)}")
 
 
 def _reference(value: Any) -> dict[str, str]:
@@ -225,7 +225,7 @@ def _reference(value: Any) -> dict[str, str]:
     raise Unexpected('{ env = "VARIABLE" } or { file = "PATH" }: this file must not contain the secret itself')
 
 
-def _shown(value: Any) -> str:
+def _excerpt(value: Any) -> str:
     try:
         told = json.dumps(value, ensure_ascii=False, default=str)
     except ValueError:

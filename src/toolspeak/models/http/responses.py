@@ -32,7 +32,7 @@ async def refusal(response: aiohttp.ClientResponse) -> ModelError:
     """Return the error for a response with a status other than 2xx."""
     status = response.status
     if 300 <= status < 400:
-        target = _shown(response.headers.get("Location", ""))
+        target = _without_secrets(response.headers.get("Location", ""))
         said = f"the server redirects ({status}) to {target or 'nowhere'}: use that address if you trust it"
         return ServerFailed(said, code=status)
     told = retry_after(response.headers.get("Retry-After"))
@@ -63,7 +63,7 @@ async def drain(response: aiohttp.ClientResponse) -> None:
                 pass
 
 
-def _shown(url: str) -> str:
+def _without_secrets(url: str) -> str:
     try:
         return parse_address(url).shown
     except UsageError:
