@@ -264,7 +264,7 @@ policy_option = click.option(
     "--policy",
     "policy_file",
     metavar="FILE",
-    help="Which calls run, are asked about or are refused (TOML; see toolspeak policy).",
+    help="Which calls run, need approval or are refused (TOML; see toolspeak policy).",
 )
 
 

@@ -63,13 +63,13 @@ if TYPE_CHECKING:
 )
 @click.option("--tries", type=click.IntRange(1), metavar="N", help="The most attempts to get a valid reply.")
 @click.option("--seconds", type=click.FloatRange(0, min_open=True), metavar="N", help="The time limit of a row.")
-@click.option("--retry-errors", is_flag=True, help="Ask again about the rows whose record is an error.")
+@click.option("--retry-errors", is_flag=True, help="Repeat the rows whose record is an error.")
 @click.option(
     "--may-have-run",
     type=click.Choice(["error", "again"]),
     default="error",
     show_default=True,
-    help="With run: what becomes of a row whose calls were under way when the process died.",
+    help="With --verb run: what to do with a row whose calls were running when the process died.",
 )
 @click.option(
     "--format",

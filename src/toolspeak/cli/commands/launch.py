@@ -39,7 +39,7 @@ PORT = 8080
 @click.argument("agent", type=click.Choice(list(AGENTS)))
 @click.argument("arguments", metavar="[-- ARGS]", nargs=-1, type=click.UNPROCESSED)
 @model_option
-@dialect_option("Ask the model of --model in this dialect, with the tools in the prompt.")
+@dialect_option("Write the tools into the prompt of --model in this dialect.")
 @click.option(
     "-c", "--config", metavar="FILE", shell_complete=complete_file, help="Read the gateway's configuration from a file."
 )

@@ -16,7 +16,7 @@ UNTRUSTED: Message = {"role": "tool", "tool_call_id": "", "content": "", "origin
 
 @click.group(cls=Group)
 def policy() -> None:
-    """Work with policies: files that say which calls run, are asked about or are refused.
+    """Work with policies: files that say which calls run, need approval or are refused.
 
     \b
     toolspeak policy check policy.toml 'remove(path="build/x")'

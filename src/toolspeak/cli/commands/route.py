@@ -35,7 +35,7 @@ MISSED = 10
     "-k",
     type=click.IntRange(1),
     metavar="N",
-    help=f"The number of tools to list. With --eval, a tool that is not among the first N is a miss.  [default: those that are shown "
+    help=f"The number of tools to list. With --eval, a tool that is not among the first N is a miss.  [default: those that the model sees "
     f"and {MORE} more; {MISSED}]",
 )
 @click.option(

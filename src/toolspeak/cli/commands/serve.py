@@ -20,7 +20,7 @@ KEY_VARIABLE = "TOOLSPEAK_GATEWAY_KEY"
 
 
 @click.command(cls=Command)
-@click.option("-m", "--model", "models", metavar="[NAME=]SPEC", multiple=True, help="Serve a model, under this name.")
+@click.option("-m", "--model", "models", metavar="[NAME=]SPEC", multiple=True, help="Serve a model under this name.")
 @dialect_option("Prompt the models of --model in this dialect.")
 @click.option(
     "-c", "--config", metavar="FILE", shell_complete=complete_file, help="Read the configuration from a file."
@@ -34,7 +34,7 @@ KEY_VARIABLE = "TOOLSPEAK_GATEWAY_KEY"
 @click.option(
     "--api-key",
     metavar="KEY",
-    help=f"Answer only to this key; better set ${KEY_VARIABLE}, which other users cannot see.",
+    help=f"Require this key from clients. Better set ${KEY_VARIABLE}, which other users cannot see.",
 )
 @click.option(
     "--cors", metavar="ORIGIN", multiple=True, help="Allow requests from web pages of this origin; * for any."
@@ -44,18 +44,18 @@ KEY_VARIABLE = "TOOLSPEAK_GATEWAY_KEY"
     "--record",
     metavar="DIR",
     type=click.Path(file_okay=False),
-    help="Record what each model is asked and answers, in a file of its own.",
+    help="Record the requests and replies of each model, in one file per model.",
 )
 @click.option(
     "--replay",
     metavar="DIR|FILE",
     type=click.Path(),
     shell_complete=complete_file,
-    help="Answer from recordings, each for the model of its name.",
+    help="Answer from recordings; each replaces the model with its name.",
 )
-@click.option("--insecure", is_flag=True, help="Allow other machines without a key.")
+@click.option("--insecure", is_flag=True, help="Allow requests from other machines without a key.")
 @click.option("--check", metavar="FILE", shell_complete=complete_file, help="Check a configuration file.")
-@click.option("--new-key", metavar="NAME", help="Create a key, and print its lines for the configuration.")
+@click.option("--new-key", metavar="NAME", help="Create a key, and print the lines for the configuration.")
 @click.option("--sample", is_flag=True, help="Print a configuration with comments.")
 def serve(check: str | None, new_key: str | None, sample: bool, **flags: Any) -> None:
     """Serve models through the OpenAI, Anthropic and Ollama APIs, with tools.

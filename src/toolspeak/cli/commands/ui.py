@@ -25,7 +25,7 @@ LIVE = 200
     "models",
     metavar="[NAME=]SPEC",
     multiple=True,
-    help="Offer a model, under this name.  [default: $TOOLSPEAK_MODEL, else local]",
+    help="Offer a model under this name.  [default: $TOOLSPEAK_MODEL, else local]",
 )
 @tools_option
 @policy_option
