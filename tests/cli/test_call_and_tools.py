@@ -57,7 +57,7 @@ def test_every_problem_of_a_call_is_listed() -> None:
         (["weather.py:add", "[1, 2]"], 2, "must be a JSON object"),
         (["weather.py:add", "[" * 100_000], 2, "nested too deeply"),
         (["weather.py:add", '{"a": 1, "a": 3, "b": 2}'], 2, "the arguments have 'a' twice"),
-        (["weather.py:WEATHER", "{}"], 2, "holds no WEATHER"),
+        (["weather.py:WEATHER", "{}"], 2, "has no WEATHER"),
         (["weather.py:broken", '{"word": "bread"}'], 1, "RuntimeError: no bread today"),
     ],
 )

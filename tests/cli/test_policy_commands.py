@@ -227,7 +227,7 @@ def test_always_holds_for_the_tool_and_the_reason_of_the_question(
     one = terminal(*ASK, "-m", model, NO_COLOR="1")
     one.until('run remove {"path": "a"} ? [y/N/e=edit/a=always] ')
     one.type("a\n")
-    one.until("not trusted")
+    one.until("untrusted")
     one.until('run remove {"path": "build/c"} ? [y/N/e=edit/a=always] ')
     one.type("\n")
     one.end()

@@ -62,7 +62,7 @@ def test_a_write_behind_an_untrusted_result_waits() -> None:
     assert (removed, labels(reply), reply.finish) == ([], ["untrusted"], "tool_calls")
     [one] = reply.pending
     assert (one.tool, one.arguments, one.origin) == ("remove", {"path": "/"}, "untrusted")
-    assert "not trusted" in one.why
+    assert "untrusted" in one.why
     assert [call.name for call in reply.calls] == ["remove"]
 
 
