@@ -88,7 +88,7 @@ def test_check_tells_of_a_rule_that_means_no_tool(cli: Cli) -> None:
     done = cli("policy", "check", "slip.toml", "remove", "-t", "files.py")
     assert (done.returncode, done.stdout.split()[0]) == (0, "ask")
     assert "slip.toml: deny remvoe: it matches none of the tools. Did you mean 'remove'?" in done.stderr
-    assert "takes 'pth'. Did you mean 'path'?" in done.stderr
+    assert "has the argument 'pth'. Did you mean 'path'?" in done.stderr
     assert cli("policy", "check", "slip.toml", "remove").stderr == ""
 
 
@@ -120,7 +120,7 @@ def test_an_approval_is_asked_for_in_one_process_and_given_in_another(cli: Cli, 
     edited = f'{one["id"]}={{"path": "b"}}'
     third = cli(*RESUME, "--edit", edited, "--json", "-m", script("Well."))
     assert third.returncode == 1
-    assert "✗ the call of 'remove' was not approved: the approval was used before." in third.stderr
+    assert "✗ the call of 'remove' was not approved: the approval was already used." in third.stderr
     assert "may have run" in json.loads(third.stdout)["steps"][0]["results"][0]["error"]
     assert removed() == ["notes"]
 

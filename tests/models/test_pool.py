@@ -214,7 +214,7 @@ def test_a_breaker_opens_tries_one_request_and_closes() -> None:
             with pytest.raises(ModelUnreachable):
                 await text(pool)
         assert (pool.upstreams[0].state, pool.available, pool.upstreams[0].opened) == ("open", False, 1)
-        with pytest.raises(ServerFailed, match="asked again in 10 s") as caught:
+        with pytest.raises(ServerFailed, match="tried again in 10 s") as caught:
             await text(pool)
         assert (caught.value.code, caught.value.retry_after) == (503, 10.0)
         assert model.asked == 3

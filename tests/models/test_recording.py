@@ -303,7 +303,7 @@ def test_a_message_says_how_much_of_a_diff_it_leaves_out(tmp_path: Path) -> None
     with pytest.raises(ts.NotRecorded) as caught:
         every(ts.replay(path), asked("\n".join(f"line {n}" for n in range(1000))))
     assert "\n+user: line 99\n" in str(caught.value)
-    assert "lines more, in the error's `diff`\nIf the change is meant" in str(caught.value)
+    assert "lines more, in the error's `diff`\nIf the change is intended" in str(caught.value)
     assert len(caught.value.diff.splitlines()) == 1001
 
 
@@ -393,7 +393,7 @@ def test_half_a_line_at_the_end(tmp_path: Path, caplog: pytest.LogCaptureFixture
     assert ts.generate(ts.replay(path), "Hi") == "one"
     (warning,) = caplog.messages
     assert warning.startswith(f"{path}, line 2: not an exchange of a recording")
-    assert warning.endswith("(the file ends within this line: was it cut?); the line is left out")
+    assert warning.endswith("(the file ends within this line: was it cut?); the line is ignored")
     ts.generate(ts.record(ts.Scripted(["two"]), path, mode="new"), "Ho")
     assert [one.request["messages"][0]["content"] for one in read(path)] == ["Hi", "Ho"]
 
