@@ -186,7 +186,7 @@ def test_without_ray_the_command_says_what_to_install(tmp_path: Path, capsys: py
 
 def test_options_of_a_cluster_are_for_a_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["batch", "rows.jsonl", str(tmp_path / "out"), "--model", "scripted:Hi", "--workers", "2"]) == 2
-    assert "--address and --workers are for --ray" in capsys.readouterr().err
+    assert "--address and --workers need --ray" in capsys.readouterr().err
 
 
 def test_functions_that_use_the_package_can_be_sent() -> None:
