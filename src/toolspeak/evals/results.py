@@ -91,7 +91,7 @@ def opened(path: Path, manifest: Manifest) -> Generator[Folder]:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"{path} cannot be made: {error.strerror or error}") from None
+        raise UsageError(f"{path} cannot be created: {error.strerror or error}") from None
     with locked(path / ".lock", f"another evaluation is writing to {path}: wait for it, or give another --out"):
         _same_run(path, manifest)
         records = _whole(path / RECORDS)
@@ -106,7 +106,7 @@ def _same_run(path: Path, manifest: Manifest) -> None:
     if not there.exists():
         others = [one.name for one in path.iterdir() if one.name != ".lock"]
         if (path / RECORDS).exists() or (len(others) > 0 and not _ours(others)):
-            raise UsageError(f"{path} holds other files ({', '.join(sorted(others)[:3])}): give another --out")
+            raise UsageError(f"{path} contains other files ({', '.join(sorted(others)[:3])}): use another --out")
         part = path / f".{RUN}.part"
         part.write_text(json.dumps(asdict(manifest), ensure_ascii=False, indent=1) + "\n", "utf-8")
         part.replace(there)
