@@ -120,7 +120,7 @@ VARIANTS: list[Variant] = [
         "no form, name or option looked for",
         [(evidence, "by_form", always({})), (evidence, "named", always([])), (evidence, "option", always(None))],
     ),
-    ("no units read", [(units, "spoken_for", always(0.0))]),
+    ("no units read", [(units, "unit_support", always(0.0))]),
     ("no verbs of tools compared", [(action_verbs, "differ", always(False))]),
     ("no pieces grown to names", [(slots.pieces, "grown", lambda _text, span: span)]),
     ("one call at most", [(calls, "alternatives", first_alone), (calls, "clauses", always([]))]),

@@ -10,7 +10,7 @@ from toolspeak.nlu import evidence
 from toolspeak.nlu.assignment import reading
 from toolspeak.nlu.entities import spans as pieces
 from toolspeak.nlu.entities.numbers import numbers
-from toolspeak.nlu.entities.units import spoken_for
+from toolspeak.nlu.entities.units import unit_support
 from toolspeak.stems import stems
 
 NONE: frozenset[str] = frozenset()
@@ -99,7 +99,7 @@ def test_a_switch_is_spoken_of() -> None:
 )
 def test_a_unit_speaks_for_an_argument(request_: str, name: str, speaks: bool) -> None:
     (one,) = numbers(request_)
-    assert (spoken_for(request_, one, name, NONE) > 0) is speaks
+    assert (unit_support(request_, one, name, NONE) > 0) is speaks
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from tuned_tools import TOOLS
 import toolspeak as ts
 from toolspeak import tuning
 from toolspeak.evals.jsonl_cases import read
+from toolspeak.tuning.argument_values import NoValue, value
 from toolspeak.tuning.questions import NO_CALL, as_lines
-from toolspeak.tuning.values import NoValue, value
 from toolspeak.types import Tool
 
 

@@ -26,7 +26,7 @@ from toolspeak.wire.dialect import (
 )
 from toolspeak.wire.prompt import assistant as said_module
 from toolspeak.wire.prompt.assistant import assistant_turn, example, unsayable
-from toolspeak.wire.prompt.fitting import short_ids, with_ids
+from toolspeak.wire.prompt.conversation_form import short_ids, with_ids
 from toolspeak.wire.prompt.turns import turns_of
 from toolspeak.wire.render import render
 

@@ -14,7 +14,7 @@ from properties import property_test
 from toolspeak.errors import TemplateError
 from toolspeak.types import Tool
 from toolspeak.wire.decode import parse
-from toolspeak.wire.finding.patterns import GAP, Group, pattern_pieces
+from toolspeak.wire.finding.declared_patterns import GAP, Group, pattern_pieces
 from toolspeak.wire.finding.response_template import from_response_template
 from toolspeak.wire.prompt.calls import write_calls
 

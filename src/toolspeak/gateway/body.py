@@ -11,7 +11,7 @@ from typing import Any, NoReturn, cast
 
 from ..api.json_stream import paired
 from ..errors import Refused
-from ..schema import json_pieces
+from ..schema import stepwise_json
 from ..schema.validators import judge
 from ..types import Schema
 from .config.settings import Limits
@@ -95,11 +95,11 @@ def parse_body(raw: bytes, limits: Limits) -> dict[str, Any]:
         text = paired(raw.decode().removeprefix("\ufeff"))
         # Counted before parsing, because a value takes far more memory than its text. Strings are skipped.
         _check_count(raw, text, limits)
-        value: Any = json_pieces.loads(text, parse_constant=_no_number, parse_float=_finite)
+        value: Any = stepwise_json.loads(text, parse_constant=_no_number, parse_float=_finite)
     except UnicodeDecodeError as error:
         raise _malformed(f"it is not UTF-8 (byte 0x{raw[error.start]:02x} at {error.start})") from None
     except RecursionError:
-        raise _malformed(f"it nests deeper than {min(limits.depth, json_pieces.DEEPEST)} levels") from None
+        raise _malformed(f"it nests deeper than {min(limits.depth, stepwise_json.DEEPEST)} levels") from None
     except json.JSONDecodeError as error:
         raise _malformed(f"{error.msg} at line {error.lineno}, column {error.colno}") from None
     except Unreadable as error:
@@ -108,7 +108,7 @@ def parse_body(raw: bytes, limits: Limits) -> dict[str, Any]:
         raise _malformed("it contains a number with too many digits") from None
     if not isinstance(value, dict):
         raise _malformed("expected an object")
-    if json_pieces.too_deep(text, value, limits.depth):
+    if stepwise_json.too_deep(text, value, limits.depth):
         raise _malformed(f"it nests deeper than {limits.depth} levels")
     return cast("dict[str, Any]", value)
 

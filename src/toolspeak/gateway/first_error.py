@@ -2,7 +2,7 @@
 
 A validator that reports errors builds all of them first, each with a copy of its value: a body of 300,000 wrong
 messages took twenty seconds. Whether a body is valid is known at once. So the body is made smaller as long as it stays
-invalid (`schema.shrink`), and only the rest is validated.
+invalid (`schema.shrink_invalid`), and only the rest is validated.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import Refused
 from ..schema.check import check
-from ..schema.shrink import Path, Reduced, TooMany
+from ..schema.shrink_invalid import Path, Reduced, TooMany
 from ..schema.validators import judge
 from ..types import Schema, Tool
 

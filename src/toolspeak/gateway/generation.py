@@ -22,7 +22,7 @@ from ..plan.reask import usual
 from ..search.paged_results import PagedResults
 from ..search.router import ToolRouter
 from ..types import Finish, Note, Reply, Request, ToolCall, Usage
-from ..wire.grammars.schemas import says_all
+from ..wire.grammars.engine_schemas import says_all
 from ..wire.reading.collect import Collector, add_usage
 from .endpoints.count_tokens import with_estimate
 from .limits.budgets import Metered

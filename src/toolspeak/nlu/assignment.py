@@ -195,7 +195,7 @@ def _context_support(filling: PartialCall, name: str, one: Number, names: Sequen
 
 def _unit_support(filling: PartialCall, one: Number, names: Sequence[str]) -> dict[str, float]:
     """How strongly a number's unit supports each argument, divided among the arguments that it supports."""
-    speaks = {name: units.spoken_for(filling.text, one, name, filling.cues[name]) for name in names}
+    speaks = {name: units.unit_support(filling.text, one, name, filling.cues[name]) for name in names}
     shared = max(1, sum(worth > 0 for worth in speaks.values()))
     return {name: worth / shared for name, worth in speaks.items()}
 

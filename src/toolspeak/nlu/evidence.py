@@ -1,5 +1,9 @@
-"""Finds text arguments without a model: by the format in the description, after the argument's own name, or among the
-options that the description names."""
+"""Finds arguments for which the request has evidence of its own, without a model.
+
+The evidence for a text is one of four: it has the format of an example in the argument's description, it stands after
+the argument's name, it follows "from" or "to", or the description lists it as an option. For a boolean it is the words
+of its name or description.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..api.tool_errors import error_text
 from ..errors import InvalidCall
-from ..schema import json_pieces
+from ..schema import stepwise_json
 from ..schema.check import check, repeated
 from ..schema.coerce import coerce
 from ..schema.suggestions import did_you_mean, listed, near
@@ -34,7 +34,7 @@ def judged(call: ToolCall, tool: Tool[..., Any], injected: Mapping[str, Any]) ->
     arguments, notes = coerce(tool, call.arguments)
     problems = repeated(call.json) + check(tool, arguments) or _unbuildable(tool, arguments, injected)
     if notes:
-        text = json_pieces.dumps(arguments, len(call.json))
+        text = stepwise_json.dumps(arguments, len(call.json))
         return replace(call, arguments=arguments, json=text, notes=(*call.notes, *notes)), problems
     return ToolCall(call.id, call.name, arguments, call.json, call.notes, call.whole), problems
 
@@ -94,7 +94,7 @@ def assistant(reply: Reply) -> Message:
 
 def arguments_text(call: ToolCall) -> str:
     """The arguments of a call as JSON text. Those of a broken call are an empty object, since templates parse them."""
-    return json_pieces.dumps(call.arguments, len(call.json))
+    return stepwise_json.dumps(call.arguments, len(call.json))
 
 
 def written(call: ToolCall) -> str:

@@ -10,7 +10,7 @@ from ..errors import UsageError
 from ..types import Request, Tool
 from ..wire.dialect import Dialect
 from ..wire.grammar import grammar
-from ..wire.grammars.values import has_format_beyond
+from ..wire.grammars.value_grammar import has_format_beyond
 from ..wire.reading.lexicon import program
 
 MANY = 64

@@ -1,7 +1,9 @@
-"""The effects that a plan can request. A driver carries them out and sends the outcome back; a failure is raised in the
-plan.
+"""The effects that a plan can request.
 
-A plan is `Generator[Effect, Outcome, Value]`; parts of one are other plans, by `yield from`.
+A plan is a generator that decides what to do next and does no I/O itself. It yields an effect, for example `Ask` for a
+request to the model. The driver (`toolspeak.drive`) carries the effect out and sends the outcome back; if that fails,
+it raises the error in the plan. The value that the generator returns is the plan's result. A plan runs another as a
+part of itself by `yield from`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from ..schema import json_pieces
+from ..schema import stepwise_json
 from ..schema.bounded_cache import BoundedCache
 from ..schema.check import check
 from ..schema.validators import judge
@@ -61,7 +61,7 @@ def json_text(reply: Reply, schema: Schema) -> tuple[Reply, str]:
         text = text[:-4].partition("\n")[2].strip()
         reply = replace(reply, text=text, notes=(*reply.notes, Note("unfenced", "the JSON stood in a code fence")))
     try:
-        value: Any = json_pieces.loads(text, parse_constant=_no_number)
+        value: Any = stepwise_json.loads(text, parse_constant=_no_number)
     except RecursionError:
         return reply, "it nests too deep"
     except ValueError as error:

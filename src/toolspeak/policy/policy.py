@@ -14,7 +14,7 @@ from typing import Any, Literal, cast, get_args
 from ..api.json_stream import record
 from ..errors import UsageError
 from ..schema.call_dicts import read_call
-from ..schema.parameters import clear_names
+from ..schema.dataclass_parameters import clear_names
 from ..schema.suggestions import did_you_mean, listed, near
 from ..types import Message, Origin, Tool, ToolCall, ToolEffect
 from .globs import name_fits

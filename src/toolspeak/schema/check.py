@@ -3,8 +3,8 @@
 The validator's errors are made useful to a model. Pitfalls: a value that fits no alternative of a union has errors
 from all of them, and only those of the alternative that was meant help. An error about a type says less than one that
 lists the allowed values. A name that an alternative lists is not unknown, only because that alternative does not
-match. And the validator builds all errors before it returns any, so large arguments are first reduced (`shrink`) to
-one error.
+match. And the validator builds all errors before it returns any, so large arguments are first reduced to one error
+(`shrink_invalid`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, cast
 from ..types import Problem, Schema, Tool
 from . import text_grammars
 from .phrases import describe, expected, short, spoken
-from .shrink import Reduced, RelocatedError, TooMany
+from .shrink_invalid import Reduced, RelocatedError, TooMany
 from .suggestions import did_you_mean, near
 from .validators import Judge, judge
 from .walk import branches, escape, resolve

@@ -1,7 +1,7 @@
 """Generates questions from the schemas of tools: most need one known call, every fourth needs none.
 
-No model and no randomness is involved: the sentences use the tools' own words and values from `values`. They state
-every value and often its parameter, which people rarely do. So they are easier than real questions: they compare
+No model and no randomness is involved: the sentences use the tools' own words and values from `argument_values`. They
+state every value and often its parameter, which people rarely do. So they are easier than real questions: they compare
 strategies, and do not measure how well a model will do.
 """
 
@@ -16,7 +16,7 @@ from ..errors import UsageError
 from ..schema.check import check
 from ..stems import stems
 from ..types import Tool
-from .values import NoValue, Schema, Value, joined, plain, spoken, value
+from .argument_values import NoValue, Schema, Value, joined, plain, spoken, value
 
 NO_CALL = "no call"
 SHARE = 4

@@ -12,11 +12,11 @@ from ..dialects import get
 from ..errors import TemplateError, UnknownDialect
 from ..types import Note, Reply, ToolCall
 from .dialect import Dialect
+from .finding.always_thinking import with_thoughts
 from .finding.drafting import draft, reads
 from .finding.model_names import by_name, known, named, plain
 from .finding.probe import BOTH, Probe, call, probe
 from .finding.response_template import from_response_template
-from .finding.thinkers import with_thoughts
 from .prompt.calls import write_calls
 from .prompt.jinja import render_template
 from .prompt.template_capabilities import literals

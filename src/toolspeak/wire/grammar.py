@@ -9,11 +9,11 @@ from ..errors import UsageError
 from ..types import Tool
 from .dialect import Dialect
 from .grammars.calls import calls
+from .grammars.engine_schemas import json_schema
 from .grammars.gbnf import gbnf
 from .grammars.lark import lark
 from .grammars.reply import Thought, reply
 from .grammars.rules import Rules
-from .grammars.schemas import json_schema
 from .grammars.structural import structural_tag
 from .reading.lexicon import THINK, program
 

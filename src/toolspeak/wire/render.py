@@ -14,7 +14,7 @@ from .prompt.assistant import unsayable
 from .prompt.by_template import by_template
 from .prompt.control_markers import cleaned_tools, cleaned_turn, cleaner, control_markers
 from .prompt.conversation import PromptOptions, tell, tells_date
-from .prompt.fitting import thoughts_apart
+from .prompt.conversation_form import thoughts_apart
 from .prompt.jinja import DATE_FORM
 from .prompt.turns import turns_of
 

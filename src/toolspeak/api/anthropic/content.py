@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 from ...errors import Refused
-from ...schema import json_pieces
+from ...schema import stepwise_json
 from ...types import Message
 from ..field_schemas import cannot
 from ..json_stream import Payload, record, records
@@ -109,7 +109,7 @@ def _call(call: Payload) -> Payload:
     if isinstance(arguments, str):
         # An earlier call with invalid JSON is still part of the conversation.
         with suppress(ValueError, RecursionError):
-            arguments = json_pieces.loads(arguments)
+            arguments = stepwise_json.loads(arguments)
     taken = cast("Payload", arguments) if isinstance(arguments, dict) else {"arguments": arguments}
     return {"type": "tool_use", "id": _id(call.get("id")), "name": function.get("name", ""), "input": taken}
 

@@ -11,7 +11,7 @@ import click
 
 from ...errors import UsageError
 from ...files import read_text
-from ...schema.json_pieces import loads_or
+from ...schema.stepwise_json import loads_or
 from ..options import (
     Command,
     model_by_name,

@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 from ...api.json_stream import dumped
 from ...api.openai_responses import is_reference
 from ...errors import Refused, UsageError
-from ...schema import json_pieces
+from ...schema import stepwise_json
 from ..config.settings import Store
 from .migration import migrate
 from .sqlite import Database
@@ -256,7 +256,7 @@ class _Reading:
         """Return a turn; None if it is missing."""
         if key not in self.turns and (found := self.text(key)):
             self.turns[key] = _Turn(
-                found.previous, json_pieces.loads(found.input), json_pieces.loads(found.body)["output"]
+                found.previous, stepwise_json.loads(found.input), stepwise_json.loads(found.body)["output"]
             )
         return self.turns.get(key)
 

@@ -66,7 +66,7 @@ _MEASURED = frozenset(unit for _, units in MEASURES for unit in stems.each(units
 _MONEY, _PEOPLE, _COUNTED, _LEADS = *map(stems.stems_of, (MONEY, PEOPLE, COUNTED)), stems.each(LEADS)
 
 
-def spoken_for(text: str, one: Number, name: str, told: Container[str]) -> float:
+def unit_support(text: str, one: Number, name: str, told: Container[str]) -> float:
     """How strongly a number's unit, or the word that introduces it, supports the argument `name`, whose description
     has the stems `told`."""
     named = {stems.stem(part) for part in stems.parts(name)}

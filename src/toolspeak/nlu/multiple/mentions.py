@@ -19,7 +19,7 @@ from ..entities import dates, nearness, spans as pieces
 from ..entities.numbers import Number, numbers, written_lists
 from ..entities.spans import Span
 from ..partial_call import described, is_number, is_text, word_weights
-from .candidates import MOST, candidates
+from .candidate_spans import MOST, candidates
 from .span_similarity import alike, alike_numbers, free_of, kind, side_by_side, two_units, unit_of
 
 ALIKE = 0.8
@@ -195,7 +195,7 @@ def _texts(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention], tak
     mine = [one for one in own if is_text(schemas.get(one.name, {})) and isinstance(one.value, str)]
     told = word_weights(schemas)
     accepted: dict[str, list[Mention]] = {one.name: [one] for one in mine}
-    barred = [*taken, *_spoken_for(text, schemas)]
+    barred = [*taken, *_option_spans(text, schemas)]
     found: list[Mention] = []
     for _ in range(ROUNDS):  # a span that resembles an accepted one is accepted in the next round
         scored: list[tuple[float, int, Mention]] = []
@@ -231,7 +231,7 @@ def _similarity(text: str, of: str, places: Sequence[Mention], span: Span, told:
     return max(alike(text, places[0].span, span, told), listed)
 
 
-def _spoken_for(text: str, schemas: Mapping[str, Schema]) -> list[Span]:
+def _option_spans(text: str, schemas: Mapping[str, Schema]) -> list[Span]:
     """The spans of options, which are not available as strings."""
     options = {
         str(one).replace("_", " ") for schema in schemas.values() for one in schema.get("enum", ()) if len(str(one)) > 2

@@ -1,8 +1,12 @@
-"""Combines the mentions of a request into calls.
+"""Combines the values that a request mentions into the arguments of its calls: one row for each call.
 
-Consecutive mentions of one argument are a group. A second group of the same argument begins a new clause. A clause
-gives one call for every combination of its groups. What a clause lacks comes from the clause before it, or from what
-the request says once for all calls.
+Consecutive values of one argument are a group. A clause is a part of the request with at most one group for each
+argument: the next group of an argument begins the next clause. A clause gives one call for every combination of the
+values in its groups. An argument without a value in a clause has that of the clause before, or a value that the
+request mentions once for all calls.
+
+In "the weather in Rome and Oslo in Celsius, then in Lima in Fahrenheit", the second group of cities begins the second
+clause. The first clause gives two calls, the second clause one.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from ..entities import nearness, spans
 from ..entities.numbers import Number, numbers
 from ..entities.spans import Span, overlap
 from ..partial_call import described, is_number, is_text, word_weights
-from .candidates import candidates
+from .candidate_spans import candidates
 from .mentions import FURTHER, ONWARDS, Mention
 from .span_similarity import JOINED, alike, alike_numbers, free_of, kind, left_words, side_by_side, together, two_units
 

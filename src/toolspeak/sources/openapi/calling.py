@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from ...api.upstream_errors import excerpt
 from ...errors import ToolError
-from ...schema.json_pieces import loads_or
+from ...schema.stepwise_json import loads_or
 from ..definition_checks import refuse_unsendable
 from ..secrets import Secrets
 from .auth import Keys

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ...errors import TemplateError
-from .patterns import GAP, Piece, pattern_pieces
+from .declared_patterns import GAP, Piece, pattern_pieces
 
 THOUGHTS = ("thinking", "reasoning_content", "reasoning")
 FIELD_KEYS = frozenset(

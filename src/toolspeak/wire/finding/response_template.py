@@ -28,7 +28,7 @@ from ..dialect import (
 )
 from ..reading.lexicon import MARK
 from .declared import THOUGHTS, Field, as_object, as_text, cannot, declared_fields, declared_starts, one_literal
-from .patterns import GAP, Piece, pattern_pieces
+from .declared_patterns import GAP, Piece, pattern_pieces
 
 SLOTS = {"name": NAME, "id": ID}
 

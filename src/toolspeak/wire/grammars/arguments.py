@@ -11,7 +11,7 @@ from ...schema.walk import nodes, rebuild
 from ...types import Schema
 from .regexes import chars_of
 from .rules import Lit, Node, Pattern, Rules, alt, seq, text_until
-from .values import fitting_text, followed
+from .value_grammar import fitting_text, followed
 
 SCALARS = ("boolean", "integer", "null", "number")
 

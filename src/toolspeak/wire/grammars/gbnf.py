@@ -5,7 +5,7 @@ from __future__ import annotations
 from .automaton import automaton
 from .notation import Notation, char_class
 from .rules import Grammar, Json, Node, Text
-from .values import JSON, Values
+from .value_grammar import JSON, Values
 
 ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
+from .engine_schemas import readable
 from .notation import Notation, char_class
 from .rules import Chars, Grammar, Json, Node, Pattern, Text
-from .schemas import readable
-from .values import JSON, WHITE_SPACE, Values, has_form
+from .value_grammar import JSON, WHITE_SPACE, Values, has_form
 
 OPTIONS = {"lenient": True, "whitespace_pattern": WHITE_SPACE}
 """How JSON is written. Schema keywords that llguidance does not know are ignored."""

@@ -9,11 +9,11 @@ from ...types import Tool
 from ..dialect import Dialect
 from .call_openers import as_words, openers, trigger
 from .calls import answer, calls
+from .engine_schemas import readable
 from .gbnf import gbnf
 from .reply import Thought, reply
 from .rules import Grammar, Json, Lit, Node, Pattern, Rules, Seq, seq
-from .schemas import readable
-from .values import has_form
+from .value_grammar import has_form
 
 Format = dict[str, Any]
 

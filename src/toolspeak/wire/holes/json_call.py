@@ -14,7 +14,7 @@ from ..dialect import ARGS, ID, INDEX, NAME, TEXT, JsonCall, Kind, Slot
 from ..reading.json_tokens import quoted
 from ..reading.source import Scan
 from ..reading.state import Call, State
-from . import call_reader, json_args, whole_call
+from . import call_reader, json_args, json_call_fast_path
 
 if TYPE_CHECKING:
     from ..grammars.rules import Node, Pattern, Rules
@@ -25,7 +25,7 @@ QUOTE = "\"'"
 def read(s: State, hole: JsonCall, call: Call, beyond: tuple[str, ...] = ()) -> Scan[None]:
     """Reads the object after its brace: in one step if it has arrived completely and is written exactly in the
     dialect, otherwise key by key. The words `beyond` end it."""
-    if not whole_call.read(s, hole, call):
+    if not json_call_fast_path.read(s, hole, call):
         yield from call_reader.read(s, hole, call, beyond)
 
 
@@ -63,7 +63,7 @@ def grammar(hole: JsonCall, tool: Tool[..., Any], rules: Rules, call_id: Node | 
 def _value(slot: Slot | Kind, hole: JsonCall, tool: Tool[..., Any], rules: Rules, call_id: Node | None) -> Node | None:
     from ..grammars.arguments import an_object
     from ..grammars.rules import CALL_NUMBER, Lit, Token, seq
-    from ..grammars.values import JSON
+    from ..grammars.value_grammar import JSON
 
     if isinstance(slot, Kind):
         return Lit(quoted(slot.call))
@@ -81,7 +81,7 @@ def _value(slot: Slot | Kind, hole: JsonCall, tool: Tool[..., Any], rules: Rules
 
 def _arguments(hole: JsonCall, schema: Schema, rules: Rules) -> Node:
     from ..grammars.rules import Json, Lit, alt, seq
-    from ..grammars.values import ENCODED, Values
+    from ..grammars.value_grammar import ENCODED, Values
 
     if not hole.encoded:
         return Json(schema)
@@ -92,7 +92,7 @@ def _arguments(hole: JsonCall, schema: Schema, rules: Rules) -> Node:
 def text_grammar(hole: JsonCall) -> Node | None:
     """The object that has a text instead of a call; None if there is none."""
     from ..grammars.rules import Lit, seq
-    from ..grammars.values import JSON
+    from ..grammars.value_grammar import JSON
 
     keys = text_keys(hole)
     if keys is None:

@@ -76,7 +76,7 @@ def grammar(hole: Keywords, schema: Schema, rules: Rules) -> Node:
     """The arguments after their opener, which distinguishes a call from other text."""
     from ..grammars.arguments import an_object, part_of
     from ..grammars.rules import Json as JsonNode, Lit, seq
-    from ..grammars.values import Values, bare_name, fields_of, literals
+    from ..grammars.value_grammar import Values, bare_name, fields_of, literals
 
     schema = an_object(schema)
     values = Values(rules, literals(hole), schema)

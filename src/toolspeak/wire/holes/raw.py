@@ -56,7 +56,7 @@ def grammar(hole: Raw, schema: Schema, rules: Rules) -> Node:
     from ..grammars.arguments import an_object
     from ..grammars.regexes import chars_of
     from ..grammars.rules import Text
-    from ..grammars.values import fields_of, fitting_text, followed
+    from ..grammars.value_grammar import fields_of, fitting_text, followed
 
     fields, _, _ = fields_of(an_object(schema), schema)
     sub = followed(fields.get(hole.key), schema)

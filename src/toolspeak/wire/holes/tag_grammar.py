@@ -23,7 +23,7 @@ from ..grammars.rules import (
     none_of,
     seq,
 )
-from ..grammars.values import fields_of
+from ..grammars.value_grammar import fields_of
 
 
 class TagGrammar:

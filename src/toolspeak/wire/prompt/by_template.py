@@ -15,7 +15,7 @@ from ...types import Note, ToolCall
 from ..dialect import Dialect
 from .calls import declared
 from .conversation import PromptOptions, opened, tell
-from .fitting import id_form, joined_users, one_at_a_time, short_ids, text_apart, with_ids
+from .conversation_form import id_form, joined_users, one_at_a_time, short_ids, text_apart, with_ids
 from .jinja import free_variables, render_template
 from .template_capabilities import SHORT, THOUGHTS, Abilities, abilities, speaks
 from .turns import Turn, message_of

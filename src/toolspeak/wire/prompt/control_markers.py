@@ -18,11 +18,11 @@ from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache
 from typing import Any, cast
 
-from ...schema.json_pieces import loads_or
+from ...schema.stepwise_json import loads_or
 from ...types import Message, Note, Request, Tool, ToolCall
 from ..dialect import Dialect
 from ..memo import Memo
-from ..piecewise import BLANKS, replaced
+from ..piecewise_replace import BLANKS, replaced
 from .turns import Turn
 
 INVISIBLE = "\u200b"

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from ...errors import TemplateError
-from ...schema.json_pieces import loads_or
+from ...schema.stepwise_json import loads_or
 from ...types import Message, Note, Tool
 from ..dialect import (
     DATE,
@@ -29,7 +29,7 @@ from ..dialect import (
 from ..memo import Memo
 from .assistant import assistant_turn, example, worked_calls
 from .calls import dumps, write_tools
-from .fitting import id_form, with_ids
+from .conversation_form import id_form, with_ids
 from .turns import Turn
 
 OPENING: tuple[str | Slot | When, ...] = (

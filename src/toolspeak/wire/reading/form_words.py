@@ -1,4 +1,5 @@
-"""The words in the parts of a call: the possible first ones, those that end a name before them, and all of them."""
+"""The literal words in a dialect's form of a call: those that can come first, that can end a function's name, and that
+can follow a value."""
 
 from __future__ import annotations
 

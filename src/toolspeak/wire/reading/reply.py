@@ -68,14 +68,14 @@ def reply(s: State, p: Program, told: str | None) -> Scan[None]:
             fresh, now = done, TEXT if done else now
         elif kind == HEAD:
             s.within = s.within or now == THINK
-            now = yield from message(s, p, literal, now)
+            now = yield from message_head(s, p, literal, now)
             now = (yield from headed(s, p)) if now == HEAD else now
         elif kind == THINK:
             yield from opened(s, p, literal, space)
             now = THINK
         else:
             named = p.named and now == THINK and s.tools
-            fresh = yield from small(s, p, kind, literal, space, block)
+            fresh = yield from minor_mark(s, p, kind, literal, space, block)
             now = (yield from headed(s, p)) if named else TEXT
         s.voice = ThoughtDelta if now == THINK and p.split else TextDelta
 
@@ -98,8 +98,9 @@ def _beginning(s: State, p: Program, prompt: str, unknown: bool) -> Scan[tuple[s
     return now, fresh
 
 
-def small(s: State, p: Program, kind: str, word: str, space: str, block: CodeBlock) -> Scan[bool]:
-    """Handles a mark that opens nothing. Returns whether what comes next starts something new."""
+def minor_mark(s: State, p: Program, kind: str, word: str, space: str, block: CodeBlock) -> Scan[bool]:
+    """Handles a mark that opens no call, thought or message, such as the end of a message or the fence of quoted text.
+    Returns whether a call or a thought may begin right after it."""
     if kind == END:
         block.open = False  # a message also ends a block
         s.say(word if s.unread else "")
@@ -248,17 +249,17 @@ def last_calls(s: State, p: Program) -> Scan[str | None]:
 def headed(s: State, p: Program) -> Scan[str]:
     """Reads the head of a message whose start came earlier; an empty line may precede it."""
     s.keep()
-    now = yield from message(s, p, "", TEXT)
+    now = yield from message_head(s, p, "", TEXT)
     if now == HEAD:
         s.keep()
-        now = yield from message(s, p, "", TEXT)
+        now = yield from message_head(s, p, "", TEXT)
         s.say("\n\n" if now == HEAD else "")
     return TEXT if now == HEAD else now
 
 
-def message(s: State, p: Program, word: str, now: str) -> Scan[str]:
-    """Reads the head of a message after its start, and the call if it is one. Returns what the body is. If it is no
-    head, the state `now` continues; an empty one may precede a head (HEAD)."""
+def message_head(s: State, p: Program, word: str, now: str) -> Scan[str]:
+    """Reads the head of a message after its start `word`, and the call if the head is that of a call. Returns the next
+    state: THINK or TEXT, `now` if this is no head, HEAD after an empty head, since another may follow."""
     header = p.d.header
     if header is None:
         return TEXT

@@ -13,7 +13,7 @@ import pytest
 from toolspeak.gateway import body
 from toolspeak.gateway.body import parse_body
 from toolspeak.gateway.config.settings import Limits
-from toolspeak.schema import json_pieces
+from toolspeak.schema import stepwise_json
 
 ODD = ("", ",", "]", "}", '"', "{", "x", "\\", " ", ":", "[", "1e999", "\ud800")
 
@@ -45,17 +45,17 @@ def outcome(loads: Callable[[str], Any], text: str) -> str:
 @pytest.mark.parametrize("seed", range(5))
 def test_values_and_errors_are_those_of_the_standard_library(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(seed)
-    monkeypatch.setattr(json_pieces, "LARGE", 0)
-    monkeypatch.setattr(json_pieces, "MANY", 0)
+    monkeypatch.setattr(stepwise_json, "LARGE", 0)
+    monkeypatch.setattr(stepwise_json, "MANY", 0)
     for _ in range(1_000):
-        monkeypatch.setattr(json_pieces, "PIECE", rng.choice((1, 2, 5, 30)))
+        monkeypatch.setattr(stepwise_json, "PIECE", rng.choice((1, 2, 5, 30)))
         text = damaged(rng)
-        assert outcome(json_pieces.loads, text) == outcome(json.loads, text), text
+        assert outcome(stepwise_json.loads, text) == outcome(json.loads, text), text
 
 
 def test_containers_without_end_are_no_more_than_too_many() -> None:
     with pytest.raises(RecursionError):
-        json_pieces.loads('{"a":' * 200_000)
+        stepwise_json.loads('{"a":' * 200_000)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_containers_without_end_are_no_more_than_too_many() -> None:
 def test_no_step_reads_much_more_than_a_piece(make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
     value = make()
     steps: list[int] = []
-    walker = json_pieces._Walker
+    walker = stepwise_json._Walker
 
     class Noting(walker):
         def __init__(self, large: set[int], scan_small: Callable[[str, int], tuple[Any, int]]) -> None:
@@ -81,9 +81,9 @@ def test_no_step_reads_much_more_than_a_piece(make: Callable[[], Any], monkeypat
 
             super().__init__(large, noted)
 
-    monkeypatch.setattr(json_pieces, "_Walker", Noting)
+    monkeypatch.setattr(stepwise_json, "_Walker", Noting)
     assert parse_body(json.dumps({"a": value}).encode(), Limits()) == {"a": value}
-    assert 0 < max(steps) <= json_pieces.PIECE
+    assert 0 < max(steps) <= stepwise_json.PIECE
 
 
 STRINGS = re.compile(r'"[^"]*(?:"|\Z)')
@@ -109,9 +109,9 @@ def test_what_is_counted_is_counted_in_pieces() -> None:
 def test_what_is_written_is_that_of_the_standard_library(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(seed)
     for _ in range(300):
-        monkeypatch.setattr(json_pieces, "ROW", rng.choice((1, 2, 3)))
+        monkeypatch.setattr(stepwise_json, "ROW", rng.choice((1, 2, 3)))
         value = made(rng)
-        assert json_pieces.dumps(value, json_pieces.LARGE) == json.dumps(value, ensure_ascii=False)
+        assert stepwise_json.dumps(value, stepwise_json.LARGE) == json.dumps(value, ensure_ascii=False)
 
 
 @pytest.mark.parametrize(
@@ -128,8 +128,8 @@ def test_no_step_writes_more_than_a_row(value: Any, monkeypatch: pytest.MonkeyPa
         return real(value, **options)
 
     monkeypatch.setattr(json, "dumps", noted)
-    assert json_pieces.dumps({"a": value}, len(expected)) == expected
-    assert max(steps) <= json_pieces.ROW
+    assert stepwise_json.dumps({"a": value}, len(expected)) == expected
+    assert max(steps) <= stepwise_json.ROW
 
 
 DEEP = {"list": ("[", "]"), "object": ('{"a":', "}")}
@@ -141,9 +141,9 @@ def test_no_value_nests_deeper_than_may_be_walked(opener: str, closer: str, fill
     def nested(levels: int) -> str:
         return opener * (levels - 1) + "[" + filler + "1]" + closer * (levels - 1)
 
-    assert json_pieces.loads(nested(json_pieces.DEEPEST)) is not None
-    for levels in (json_pieces.DEEPEST + 1, 900):
+    assert stepwise_json.loads(nested(stepwise_json.DEEPEST)) is not None
+    for levels in (stepwise_json.DEEPEST + 1, 900):
         with pytest.raises(RecursionError):
-            json_pieces.loads(nested(levels))
+            stepwise_json.loads(nested(levels))
     flat = "[" + "[]," * 1_000 + '"' + "[" * 1_000 + '"]'
-    assert len(json_pieces.loads(flat)) == 1_001
+    assert len(stepwise_json.loads(flat)) == 1_001

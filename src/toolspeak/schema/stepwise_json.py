@@ -1,4 +1,4 @@
-"""Parses and writes JSON in pieces, so that no single step blocks other threads for long.
+"""Parses and writes JSON in steps, none of which blocks other threads for long.
 
 `json.loads` is one C call that holds the interpreter lock: for 250,000 names it takes a fifth of a second on a busy
 machine. This module first scans the text for the start of large containers. It walks those in Python, member by

@@ -1,4 +1,4 @@
-"""Replaces matches in long texts piece by piece: `re.sub` is one C call during which no other thread runs.
+"""Replaces a pattern's matches in long texts piece by piece: `re.sub` is one C call during which no other thread runs.
 
 A piece ends where no run of whitespace continues, and the text after its end is taken into account, so that the result
 is the same as in one call. A text of endless whitespace is one piece.

@@ -1,4 +1,7 @@
-"""Parses simple regular expressions into literals, named groups and gaps. No pattern is ever executed."""
+"""Parses the regular expressions that a tokenizer declares, into literals, named groups and gaps.
+
+No pattern is ever executed.
+"""
 
 from __future__ import annotations
 

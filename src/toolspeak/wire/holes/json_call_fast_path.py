@@ -1,4 +1,4 @@
-"""Fast path for a call as one JSON object that has arrived completely and is written exactly in the dialect. It takes
+"""Fast path for a call that is one JSON object, has arrived completely and is written exactly in the dialect. It takes
 a third of the time.
 
 Most replies arrive in one piece, and most calls are written as the dialect specifies. One look at the text gives the

@@ -1,4 +1,5 @@
-"""JSON Schemas that engines can read, and the schema of replies that are JSON."""
+"""JSON Schemas for inference engines: tools' schemas without what engines reject, and the schema of replies that are
+JSON."""
 
 from __future__ import annotations
 
