@@ -544,3 +544,90 @@ def test_a_server_that_refuses_tools_is_prompted_by_library_and_gateway_alike(
             assert (await ts.acall(QUESTION, tools=[weather], model=library)).arguments == {"city": "Xiamen"}
 
     asyncio.run(main())
+
+
+WRONG = '<tool_call>{"name": "weather", "arguments": {"town": "Xiamen"}}</tool_call>'
+
+
+class Corrects(Ignores):
+    """Writes a call with wrong arguments until it reads why they are wrong."""
+
+    async def __call__(self, request: web.Request) -> web.StreamResponse:
+        if request.path.endswith("/chat/completions"):
+            last = (await request.json())["messages"][-1]
+            self.text = HERMES if "'city' is missing" in str(last["content"]) else WRONG
+            if last["role"] == "tool" and self.text == HERMES:
+                return web.Response(body=chunked(HERMES), content_type="text/event-stream")
+        return await super().__call__(request)
+
+
+def test_a_whole_reply_that_is_a_marked_call_with_wrong_arguments_is_asked_again(serve: Serve) -> None:
+    async def main() -> None:
+        async with serve(Corrects("")) as server:
+            model = f"{server.url}/v1#mine"
+            reply = await ts.arun(QUESTION, tools=[weather], model=model)
+            assert reply.text == "It rains."
+            errors = [str(result.error) for step in reply.steps for result in step.results]
+            assert "'city' is missing" in errors[0]
+            assert errors[1:] == ["None"]
+            assert (await ts.acall(QUESTION, tools=[weather], model=model)).arguments == {"city": "Xiamen"}
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Sure.\n{WRONG}",
+        f"{WRONG}\nOne moment.",
+        WRONG.removesuffix("</tool_call>"),
+        WRONG.replace("weather", "wether"),
+        '```json\n{"name": "weather", "arguments": {"town": "Xiamen"}}\n```',
+        'Action: weather\nAction Input: {"town": "Xiamen"}',
+    ],
+)
+def test_a_wrong_call_in_any_other_text_stays_text(text: str) -> None:
+    reply = ts.collect([event for came in heard([text]) for event in came])
+    assert (reply.text, reply.calls) == (text, ())
+
+
+def test_a_wrong_call_beside_one_that_the_server_read_stays_text() -> None:
+    listener = Listener(ts.Request([{"role": "user", "content": QUESTION}], (ts.tool(weather),)), None)
+    events = [
+        CallStart("call_1", "weather"),
+        ArgumentsDelta('{"city": "Rome"}'),
+        ts.CallEnd(),
+        TextDelta(WRONG),
+        Finished("tool_calls"),
+    ]
+    reply = ts.collect([made for one in events for made in listener.hear(one)])
+    assert [call.arguments for call in reply.calls] == [{"city": "Rome"}]
+    assert reply.text == WRONG
+
+
+@pytest.mark.parametrize(
+    ("text", "finish", "reason", "dialect"),
+    [
+        (f"I call it: {WRONG}", "stop", "The required argument 'city' is missing", "hermes"),
+        ('{"name": "weather", "arguments": {"town": 3}}', "stop", '"town" is no argument', "llama3-json"),
+        (HERMES[:-20], "length", "Raise max_tokens", "hermes"),
+        (HERMES[:-20], "stop", "was cut off or is not valid JSON", "hermes"),
+        ('[TOOL_CALLS][{"name": "weather", "arguments": {"ci', "length", "Raise max_tokens", "mistral-nemo"),
+    ],
+)
+def test_the_note_says_why_the_call_stays_text(text: str, finish: str, reason: str, dialect: str) -> None:
+    reply = ts.collect([event for came in heard([text], finish=finish) for event in came])
+    (note,) = [note.detail for note in reply.notes if note.rule == "like-a-call"]
+    assert reason in note
+    assert note.endswith(f"If it is one, put the tools into the prompt with dialect={dialect!r}")
+
+
+def test_the_error_about_a_missing_call_has_the_reason(serve: Serve) -> None:
+    async def main() -> None:
+        async with serve(Ignores(f"I call it: {WRONG}")) as server:
+            with pytest.raises(
+                ts.NoCall, match=r"a text came: 'I call it.*The required argument 'city' is missing.*dialect='hermes'"
+            ):
+                await ts.acall(QUESTION, tools=[weather], model=f"{server.url}/v1#mine")
+
+    asyncio.run(main())

@@ -126,6 +126,19 @@ def test_a_cut_call_never_passes() -> None:
         ts.decide("Weather in Rome?", tools=TOOLS, model=native(cut, repeat=True))
 
 
+def test_a_call_that_was_cut_at_max_tokens_says_so_at_every_door() -> None:
+    cut = [CallStart("add", "c0"), ArgumentsDelta('{"a": 1, "b'), CallEnd(False), Finished("length")]
+    for verb in (ts.decide, ts.call):
+        with pytest.raises(ts.GenerationError, match=r"cut off at its limit of tokens .*`length`.* Raise max_tokens"):
+            verb("1 + 2?", tools=[add], model=native(cut, repeat=True))
+    reply = ts.run("1 + 2?", tools=[add], model=native(cut, "No."))
+    (result,) = reply.steps[0].results
+    assert "Raise max_tokens" in str(result.error)
+    assert "Raise max_tokens" in result.text
+    with pytest.raises(ts.NoCall, match="Raise max_tokens"):
+        ts.call("sums", tools=TOOLS, model=native([ts.TextDelta("I add"), Finished("length")], repeat=True))
+
+
 @pytest.mark.parametrize("arguments", ['{"city": "Ro', "[1]", "Rome", '{"city": "Rome"} x'])
 def test_arguments_that_are_no_object_never_pass(arguments: str) -> None:
     with pytest.raises(ts.GenerationError):

@@ -17,6 +17,7 @@ from ..wire.finding.model_names import known
 from ..wire.prompt.calls import write_calls
 from ..wire.prompt.template_capabilities import literals
 from ..wire.reading.collect import collect
+from ..wire.reading.lexicon import MARK
 
 LONGEST = 200_000
 """Characters of the longest passage that is read in all dialects."""
@@ -86,11 +87,14 @@ class Passage:
             if not self._reading:
                 return
 
-    def calls(self) -> Reading | None:
-        """The whole passage as calls, in the dialect that reads it best; None where it is none."""
+    def calls(self, *, alone: bool) -> Reading | None:
+        """The whole passage as calls, in the dialect that reads it best; None where it is none. `alone`: it is the whole
+        reply, so calls between the control markers of a dialect may have wrong arguments."""
         for one in self._reading:
             one.close()
-        return self._best([one for one in self._reading if not one.words])
+        calls = [one for one in self._reading if not one.words]
+        marked = [one for one in calls if _marked(one.dialect, self.text)] if alone else []
+        return self._best(calls) or self._best(marked, fit=False)
 
     def calls_before_words(self) -> Reading | None:
         """The same, if it begins with calls in a fence or between tags, and words follow."""
@@ -100,12 +104,12 @@ class Passage:
             found.read(self.text[found.length :])
         return found
 
-    def _best(self, readings: Sequence[Reading]) -> Reading | None:
-        """The one of these that reads calls of offered tools best, with arguments that fit."""
+    def _best(self, readings: Sequence[Reading], *, fit: bool = True) -> Reading | None:
+        """The one of these that reads whole calls of offered tools best, with arguments that `fit`."""
         found: list[tuple[tuple[int, ...], Reading]] = []
         for one in readings:
             reply = collect(one.events)
-            if _fit(reply, self._tools):
+            if _acceptable(reply, self._tools, fit):
                 one.passage = self.text
                 found.append(((len(reply.calls), *rank(one.dialect, reply, self.text)), one))
         return max(found, key=lambda one: one[0])[1] if found else None
@@ -121,16 +125,23 @@ def _is_words(event: Event) -> bool:
     return bool(event.text.strip()) if isinstance(event, TextDelta) else False
 
 
-def _fit(reply: Reply, tools: Sequence[Tool[..., Any]]) -> bool:
+def _acceptable(reply: Reply, tools: Sequence[Tool[..., Any]], fit: bool) -> bool:
     by_name = {tool.name: tool for tool in tools}
-    return bool(reply.calls) and all(
-        call.whole and call.name in by_name and not check(by_name[call.name], call.arguments) for call in reply.calls
-    )
+    whole = [(by_name[call.name], call) for call in reply.calls if call.whole if call.name in by_name]
+    if len(whole) < max(1, len(reply.calls)):
+        return False
+    return not any(check(tool, call.arguments) for tool, call in whole) if fit else True
+
+
+def _marked(dialect: Dialect, text: str) -> bool:
+    """Whether the dialect has control markers around a call, and the text has them all."""
+    marks = [word for word in literals(dialect) if MARK.fullmatch(word)]
+    return all(mark in text for mark in marks) if marks else False
 
 
 def rank(dialect: Dialect, reply: Reply, text: str) -> tuple[int, ...]:
-    """How well a dialect reads a text: it writes these calls so, blanks aside; it needs few repairs; the text has many
-    of its markers; many models speak it."""
+    """How well a dialect reads a text: it writes these calls so, blanks aside; it needs few repairs; the text has the
+    marker that opens its calls, and few of its markers are missing; many models speak it."""
     words = markers(dialect)
     missing = sum(word not in text for word in words)
     try:
@@ -138,7 +149,8 @@ def rank(dialect: Dialect, reply: Reply, text: str) -> tuple[int, ...]:
     except ToolspeakError:
         written = ""
     exact = written in "".join(text.split()) if written else False
-    return exact, -len(reply.notes), -missing, sum(map(len, words)), len(dialect.models)
+    opened = any(word in text for word in words[:1])
+    return exact, -len(reply.notes), opened, -missing, sum(map(len, words)), len(dialect.models)
 
 
 @cache

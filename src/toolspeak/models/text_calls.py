@@ -5,13 +5,16 @@ text: `<tool_call>{…}</tool_call>` in the content, and a client takes it for a
 
 - In the model's own dialect, if that was chosen or its name tells it, wherever the calls stand.
 - In all other dialects at once, if the reply (or its part before or behind the server's own calls) is calls of offered
-  tools with valid arguments, and nothing else. Calls that begin with a fence or a tag may have words before them, on
+  tools with valid arguments, and nothing else. If it is the whole reply and stands between the control markers of a
+  dialect, the arguments may be wrong: the model is asked again, as after a wrong call that the server read. Calls that begin with a fence or a tag may have words before them, on
   lines of their own, or behind them. With words on both sides they are an example.
 
 Text is held back only while it can still be such a call, which for most replies is their first piece. A call that a
 server read and left in the text as well counts once (see `doubled_calls`).
 
-A reply to a request without tools or with a response schema is not read. With `choice="none"` it is read in the model's
+A thought at the beginning of a reply is no text of it (see `leading_thought`).
+
+A reply to a request without tools or with a response schema is not read for calls. With `choice="none"` it is read in the model's
 own dialect alone, so that whoever asked can leave the call out of the answer.
 """
 
@@ -30,6 +33,7 @@ from ..wire.decode import Decoder
 from ..wire.dialect import Dialect
 from .any_dialect import Passage, Reading
 from .doubled_calls import DoubledCalls
+from .leading_thought import LeadingThought
 from .unread_calls import LONGEST, like_a_call
 
 PASSAGES = 16
@@ -50,8 +54,11 @@ class Listener:
         self._dialect = dialect
         self._may_call = request.choice != "none"
         self._listens = _may_hold_calls(request) and (self._may_call or dialect is not None)
+        self._leading = LeadingThought(dialect if self._listens else None, continues=request.prompt is not None)
         self._reader: _Reader | None = None
         self._calls = 0
+        self._alone = True
+        """Whether the server read no call itself."""
         self._text = ""
         self._how = ""
         self._doubled = DoubledCalls()
@@ -59,21 +66,36 @@ class Listener:
 
     def hear(self, event: Event) -> list[Event]:
         """The events that take the place of one of the server's."""
-        return self._stray.feed(self._read(event)) if self._listens else [event]
+        events = self._leading.feed(event)
+        return self._stray.feed([made for one in events for made in self._read(one)]) if self._listens else events
 
     def _read(self, event: Event) -> list[Event]:
         if isinstance(event, TextDelta) and self._reader is None:
             self._reader = _Reader(self._dialect, self._tools, others=self._may_call)
         reader = self._reader
+        self._alone &= not isinstance(event, CallStart)
         if reader is None:
-            return self._ending(event)
+            return [*self._in_thought(event), *self._ending(event)]
         if not isinstance(event, CallStart | Finished):
             return self._from_text(reader.feed(event))
         # The text before a call of the server's own is over: what was held back of it comes first.
         self._reader = None
-        came = self._from_text(reader.close(whole=not isinstance(event, Finished) or event.finish in ENDED))
+        whole = not isinstance(event, Finished) or event.finish in ENDED
+        came = self._from_text(reader.close(whole=whole, alone=self._alone))
         self._how = reader.how or self._how
         return [*came, *self._ending(event)]
+
+    def _in_thought(self, event: Event) -> list[Event]:
+        """The calls in a thought that is still open when the reply is over. The thought itself was passed on."""
+        text = self._leading.unclosed
+        if not text or not isinstance(event, Finished):
+            return []
+        reader = _Reader(self._dialect, self._tools, others=self._may_call)
+        came = [*reader.feed(TextDelta(text)), *reader.close(whole=event.finish in ENDED, alone=False)]
+        if CallStart not in map(type, came):
+            return []
+        self._how = reader.how
+        return self._from_text([one for one in came if not isinstance(one, TextDelta | ThoughtDelta)])
 
     def _from_text(self, events: list[Event]) -> list[Event]:
         for event in events:
@@ -87,7 +109,7 @@ class Listener:
         if not isinstance(event, Finished):
             return self._doubled.feed([event], in_text=False)
         if not self._calls:
-            note = like_a_call(self._text, self._offered)
+            note = like_a_call(self._text, self._offered, event.finish)
             return [Noted(note), event] if note else [event]
         left = "a call" if self._calls == 1 else f"{self._calls} calls"
         twice = f" ({self._doubled.count} sent as a call as well, counted once)" if self._doubled.count else ""
@@ -111,7 +133,7 @@ def with_hint(asked: Ask, request: Request) -> Ask:
             elif isinstance(made, CallStart):
                 tools = ()
             elif isinstance(made, Finished):
-                note = like_a_call(text, tools) if tools else None
+                note = like_a_call(text, tools, made.finish) if tools else None
                 yield from [Noted(note)] if note else []
             yield made
 
@@ -177,14 +199,14 @@ class _Reader:
             passage = self._passage = Passage(self._own, self._tools, lines[begin.start() :], new_id)
         return None
 
-    def close(self, *, whole: bool) -> list[Event]:
-        """What was held back; `whole`: the reply is over, and was not cut."""
+    def close(self, *, whole: bool, alone: bool) -> list[Event]:
+        """What was held back; `whole`: the text is over, and was not cut; `alone`: nothing else is in the reply."""
         came = self._decoder.close() if self._decoder else []
         self._held += [one for one in came if not isinstance(one, Finished)]
         passage = self._passage if whole else None
         if passage is None or CallStart in map(type, came):
             return self._released()
-        found = passage.calls()
+        found = passage.calls(alone=False if self._spoken else alone)
         return self._in_other(found) if found else self._released()
 
     def _in_other(self, found: Reading) -> list[Event]:
@@ -206,8 +228,8 @@ class _Reader:
         where = "the reply ended with it" if self._spoken else "it was the whole reply"
         where = "the reply began with it" if found.words else where
         return (
-            f", {why}; read as {found.dialect.name}, for {where}. Give dialect={found.dialect.name!r}, or start the "
-            "server with the parser of its model"
+            f", {why}; read as {found.dialect.name}, for {where}. Give dialect={found.dialect.name!r}, which puts the "
+            "tools into the prompt, or start the server with the parser of its model"
         )
 
     def _released(self) -> list[Event]:

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
+from ..plan.calls import checked
 from ..schema.suggestions import did_you_mean, near
-from ..types import Note, Reply, Tool
+from ..types import Note, Reply, Tool, ToolCall
 from ..wire.decode import parse
 from ..wire.dialect import Dialect
 from ..wire.finding.model_names import known
@@ -23,6 +25,8 @@ from .any_dialect import markers, rank
 
 LONGEST = 20_000
 """Characters of the longest text that is looked through."""
+PROBLEMS = 3
+"""The most problems of a call that are named."""
 KEYS = r"name|tool|tool_name|toolName|function|function_name|functionName|action"
 """Keys of a JSON object that hold the name of a tool."""
 NEAR = 1_000
@@ -31,33 +35,53 @@ TAGS = r"function|function_call|invoke|tool|tool_call|tool_name|call|action|name
 """Tags that hold the name of a tool, or begin with it."""
 
 
-def like_a_call(text: str, tools: Sequence[Tool[..., Any]]) -> Note | None:
+def like_a_call(text: str, tools: Sequence[Tool[..., Any]], finish: str = "") -> Note | None:
     """What to say of a text in which something looks like a call, of a tool or of one that is nearly named so, and was
-    not taken for one; None where nothing does."""
+    not read as one; None where nothing does. `finish` is how the reply ended."""
     if not 0 < len(text) <= LONGEST:
         return None
     offered = [tool.name for tool in tools]
-    words = markers if any(name in text for name in offered) else literals
-    found: list[tuple[tuple[int, ...], Dialect, str]] = []
+    words = _opening if any(name in text for name in offered) else literals
+    found: list[tuple[tuple[int, ...], Dialect, ToolCall]] = []
     for dialect in known():
         if all(word in text for word in words(dialect)):
             reply = parse(text, dialect, None, "")
-            if name := _nearly(reply, offered):
-                found.append(((name in offered, -len(reply.text.strip()), *rank(dialect, reply, text)), dialect, name))
+            if call := _nearly(reply, offered):
+                order = (call.name in offered, -len(reply.text.strip()), *rank(dialect, reply, text))
+                found.append((order, dialect, call))
     if not found:
         return _in_no_dialect(text, tools)
-    _, dialect, name = max(found, key=lambda one: one[0])
-    looks = f"a part of the text looks like a call of {name} in the dialect {dialect.name}, and stays text."
-    if name in offered:
-        return Note("like-a-call", f"{looks} Where it is one, give dialect={dialect.name!r}")
-    return Note("like-a-call", f"{looks} No tool has that name.{did_you_mean(near(name, offered))}")
+    _, dialect, call = max(found, key=lambda one: one[0])
+    return Note("like-a-call", _why(call, dialect, tools, finish))
 
 
-def _nearly(reply: Reply, offered: Sequence[str]) -> str:
-    """The name of the first call of a tool that is offered, else of one that is nearly named so, else ""."""
-    names = [call.name for call in reply.calls]
-    exact, close = (n for n in names if n in offered), (n for n in names if near(n, offered))
-    return next(chain(exact, close), "")
+def _why(call: ToolCall, dialect: Dialect, tools: Sequence[Tool[..., Any]], finish: str) -> str:
+    """Why a call that this dialect reads stays text, and what to do."""
+    offered = [tool.name for tool in tools]
+    looks = f"a part of the text looks like a call of {call.name} in the dialect {dialect.name}, and stays text."
+    if call.name not in offered:
+        return f"{looks} No tool has that name.{did_you_mean(near(call.name, offered))}"
+    cut = any(note.rule == "cut" for note in call.notes)
+    judged = call if cut else replace(call, whole=True)  # its arguments are known, whatever stands beside it
+    why = " ".join(_sentence(problem.message) for problem in checked(judged, tools, finish)[1][:PROBLEMS])
+    put = f"If it is one, put the tools into the prompt with dialect={dialect.name!r}"
+    return " ".join(filter(None, (looks, why, put)))
+
+
+def _opening(dialect: Dialect) -> tuple[str, ...]:
+    """The first of the dialect's markers: a call that was cut lacks the others."""
+    return markers(dialect)[:1]
+
+
+def _sentence(message: str) -> str:
+    """A problem as a sentence."""
+    return f"{message[:1].upper()}{message[1:].rstrip('.')}."
+
+
+def _nearly(reply: Reply, offered: Sequence[str]) -> ToolCall | None:
+    """The first call of a tool that is offered, else of one that is nearly named so, else None."""
+    exact, close = (c for c in reply.calls if c.name in offered), (c for c in reply.calls if near(c.name, offered))
+    return next(chain(exact, close), None)
 
 
 def _in_no_dialect(text: str, tools: Sequence[Tool[..., Any]]) -> Note | None:
@@ -65,7 +89,7 @@ def _in_no_dialect(text: str, tools: Sequence[Tool[..., Any]]) -> Note | None:
     for tool in (one for one in tools if one.name in text):
         if any(re.search(pattern, text) for pattern in _signs(tool)):
             looks = f"a part of the text looks like a call of {tool.name} that is not whole, or in a form that no dialect has"
-            return Note("like-a-call", f"{looks}, and stays text. Where it is one, try other forms: `toolspeak tune`")
+            return Note("like-a-call", f"{looks}, and stays text. If it is one, try other forms: `toolspeak tune`")
     return None
 
 

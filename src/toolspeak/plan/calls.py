@@ -14,16 +14,23 @@ from ..schema import stepwise_json
 from ..schema.check import check, repeated
 from ..schema.coerce import coerce
 from ..schema.suggestions import did_you_mean, listed, near
-from ..types import Message, Problem, Reply, Tool, ToolCall
+from ..types import Message, Note, Problem, Reply, Tool, ToolCall
 from ..wire.reading.state import DOUBTFUL
 
+AT_LIMIT = Note("cut-call", "the reply reached the limit of its tokens")
+"""The note of a call that the server cut because the reply reached `max_tokens`, or the end of the context."""
 
-def checked(call: ToolCall, tools: Sequence[Tool[..., Any]]) -> tuple[ToolCall, list[Problem]]:
-    """The call with its arguments coerced (losslessly, with notes), and all its problems."""
+
+def checked(call: ToolCall, tools: Sequence[Tool[..., Any]], finish: str = "") -> tuple[ToolCall, list[Problem]]:
+    """The call with its arguments coerced (losslessly, with notes), and all its problems. `finish` is how its reply
+    ended."""
     tool = next((tool for tool in tools if tool.name == call.name), None)
     if tool is None:
         return call, [unknown(call.name, [tool.name for tool in tools])]
     if not call.whole:
+        call = (
+            replace(call, notes=(*call.notes, AT_LIMIT)) if finish == "length" and AT_LIMIT not in call.notes else call
+        )
         return call, [broken(call)]
     return judged(call, tool, {})
 
@@ -56,6 +63,10 @@ def unknown(name: str, names: Sequence[str]) -> Problem:
     return Problem("", f"one of: {offered}", name, f"There is no tool {name!r}.{hint} The tools are: {offered}.")
 
 
+CUT_AT_LIMIT = "the reply was cut off at its limit of tokens (finish reason `length`). Raise max_tokens, or ask for shorter arguments"
+"""What to say of a reply that reached its limit: why, and what to do."""
+
+
 def broken(call: ToolCall) -> Problem:
     """The problem of a call whose text was cut, is no JSON object, or is ambiguous."""
     why = next((note for note in call.notes if note.rule in DOUBTFUL), None)
@@ -68,6 +79,8 @@ def broken(call: ToolCall) -> Problem:
             f"The call to {call.name!r} was not run: something of it would be left out, or it can be read in more than one way{found}. Write the whole call "
             "again, every argument once, and nothing else within it.",
         )
+    if AT_LIMIT in call.notes:
+        return Problem("", "a whole call", call.json[-80:], f"The call to {call.name!r} was not run: {CUT_AT_LIMIT}.")
     text = call.json if len(call.json) < 200 else f"{call.json[:100]}…{call.json[-80:]}"
     return Problem(
         "", "a JSON object of arguments", text, f"The call to {call.name!r} was cut off or is not valid JSON."

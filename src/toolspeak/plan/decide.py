@@ -14,7 +14,7 @@ from ..api.tool_errors import error_text
 from ..errors import Attempt, GenerationError, NoCall
 from ..schema.suggestions import listed
 from ..types import Message, Note, Problem, Reply, Request, ToolCall, copy_with
-from .calls import answer, checked, problem_text
+from .calls import CUT_AT_LIMIT, answer, checked, problem_text
 from .effects import Plan
 from .json_reply import in_words, json_text, order
 from .reask import Attempts, ReaskStrategy, usual
@@ -98,8 +98,14 @@ def call(
 
 def _what_came(reply: Reply, wanted: str) -> str:
     names = ", ".join(call.name for call in reply.calls)
-    came = f"{len(reply.calls)} calls ({names}) came" if reply.calls else f"a text came: {reply.text[:200]!r}"
-    return f"{wanted} was wanted, and {came}"
+    if reply.calls:
+        return f"{wanted} was wanted, and {len(reply.calls)} calls ({names}) came"
+    why = [note.detail for note in reply.notes if note.rule == "like-a-call"]
+    if reply.finish == "length":
+        why.append(CUT_AT_LIMIT)
+    return ". ".join(
+        [f"{wanted} was wanted, and a text came: {reply.text[:200]!r}", *(one[:1].upper() + one[1:] for one in why)]
+    )
 
 
 def _bounded(reply: Reply, cut_stands: bool, one: bool) -> Reply:
@@ -129,7 +135,7 @@ def _judged(reply: Reply, request: Request, cut_stands: bool) -> tuple[Reply, st
     if not reply.calls:
         return _judged_text(reply, request, cut_stands)
     tools = request.tools or ()
-    judged = [checked(call, tools) for call in reply.calls]
+    judged = [checked(call, tools, reply.finish) for call in reply.calls]
     reply = copy_with(reply, calls=tuple(call for call, _ in judged))
     refusals = [_refusal(call, problems, request.choice) for call, problems in judged]
     wrong = " ".join(filter(None, refusals))

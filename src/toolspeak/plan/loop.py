@@ -152,7 +152,7 @@ class _Run:
 
     def judged(self, reply: Reply) -> Reply:
         """The reply with its calls coerced as they will run, with notes."""
-        judged = [checked(call, self.asked.tools or ()) for call in reply.calls]
+        judged = [checked(call, self.asked.tools or (), reply.finish) for call in reply.calls]
         self.wrong = [(call, problems[0].message) for call, problems in judged if problems]
         return replace(reply, calls=tuple(call for call, _ in judged))
 

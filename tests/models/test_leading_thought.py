@@ -1,0 +1,144 @@
+"""Thoughts that a server left at the beginning of the text, through every verb and the gateway."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+import toolspeak as ts
+from toolspeak.events import CallStart, Event, Finished, TextDelta, ThoughtDelta
+from toolspeak.gateway.config.settings import ModelSettings
+from toolspeak.gateway.registry import build
+from toolspeak.models.leading_thought import LeadingThought
+from toolspeak.models.strategy import by_its_name
+from toolspeak.models.text_calls import Listener
+
+Serve = Callable[..., Any]
+
+QUESTION = "What is the weather in Xiamen?"
+HERMES = '<tool_call>{"name": "weather", "arguments": {"city": "Xiamen"}}</tool_call>'
+THOUGHT = "<think>\nRain is likely.\n</think>\n\n"
+
+
+def weather(city: str) -> str:
+    """The weather in a city, now."""
+    return f"rain in {city}"
+
+
+def read(text: str, size: int = 3, *, name: str = "", finish: Any = "stop", tools: bool = True) -> list[list[Event]]:
+    """What comes of each piece of a text, and of the end."""
+    request = ts.Request([{"role": "user", "content": QUESTION}], (ts.tool(weather),) if tools else None)
+    listener = Listener(request, by_its_name(name))
+    pieces = [TextDelta(text[at : at + size]) for at in range(0, len(text), size)]
+    return [listener.hear(one) for one in (*pieces, Finished(finish))]
+
+
+def collected(came: list[list[Event]]) -> ts.Reply:
+    return ts.collect([event for one in came for event in one])
+
+
+@pytest.mark.parametrize("tools", [True, False])
+@pytest.mark.parametrize("name", ["mine", "Qwen3-8B", "gemma-3-4b-it"])
+@pytest.mark.parametrize("size", [1, 5, 200])
+def test_a_thought_at_the_beginning_is_no_text(size: int, name: str, tools: bool) -> None:
+    reply = collected(read(f"\n{THOUGHT}It rains, <think> is a tag.", size, name=name, tools=tools))
+    assert (reply.thought, reply.text) == ("Rain is likely.", "It rains, <think> is a tag.")
+
+
+def test_it_streams_as_it_comes() -> None:
+    came = read("<think>I wonder whether it rains in Xiamen today.</think>It rains.", 4)
+    thoughts = [any(isinstance(event, ThoughtDelta) for event in one) for one in came]
+    assert sum(thoughts) >= 8
+    assert [[type(event) for event in one] for one in came[-2:]] == [[TextDelta], [Finished]]
+
+
+@pytest.mark.parametrize(
+    ("opener", "closer"),
+    [
+        ("<think>", "</think>"),
+        ("[THINK]", "[/THINK]"),
+        ("<|START_THINKING|>", "<|END_THINKING|>"),
+        ("<|channel>thought", "<channel|>"),
+    ],
+)
+def test_the_thoughts_of_all_dialects_with_marks_are_read(opener: str, closer: str) -> None:
+    for size in (1, 100):
+        reply = collected(read(f"{opener}Hm. <b>{closer}It rains.", size))
+        assert (reply.thought, reply.text) == ("Hm. <b>", "It rains.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Yes. {THOUGHT}It rains.",
+        "The tag <think> opens a thought, </think> ends it.",
+        "<thin>ice</thin>",
+        "<think",
+        "`<think>` opens a thought.",
+        "Thought: it rains.\n\nIt rains.",
+        "Here are my reasoning steps: none.",
+        "  ",
+    ],
+)
+def test_an_answer_is_never_a_thought(text: str) -> None:
+    for size in (1, 7):
+        reply = collected(read(text, size))
+        assert (reply.thought, reply.text) == ("", text)
+
+
+def test_a_thought_that_is_not_closed() -> None:
+    cut = collected(read("<think>I wonder </thi", finish="length"))
+    assert (cut.thought, cut.text, cut.finish) == ("I wonder </thi", "", "length")
+    called = collected(read(f"<think>I look.\n{HERMES}"))
+    assert [call.arguments for call in called.calls] == [{"city": "Xiamen"}]
+    assert (called.text, called.finish) == ("", "tool_calls")
+    assert not collected(read(f"<think>I look.\n{HERMES}", finish="length")).calls
+
+
+def test_white_space_without_end_is_not_held_back() -> None:
+    for text in (" " * 2_000, f"<think>Hm.{' ' * 2_000}"):
+        came = read(text, 10)
+        assert sum(map(len, came[:-1])) > 6
+        assert collected(came).text + collected(came).thought == text.removeprefix("<think>")
+
+
+def test_calls_after_a_thought_are_read_and_those_in_it_are_not() -> None:
+    after = collected(read(f"{THOUGHT}{HERMES}"))
+    assert (after.thought, after.text, len(after.calls)) == ("Rain is likely.", "", 1)
+    for quoted in (f"<think>\n{HERMES}\n</think>\n\nIt rains.", f"<think>I could\n{HERMES}\n</think>\n"):
+        reply = collected(read(quoted))
+        assert not reply.calls
+        assert not reply.notes
+
+
+def test_text_after_a_thought_or_call_of_the_server_is_not_looked_at() -> None:
+    for first in (ThoughtDelta("Hm."), CallStart("call_1", "weather")):
+        splitter = LeadingThought(None)
+        assert splitter.feed(first) == [first]
+        assert splitter.feed(TextDelta(THOUGHT)) == [TextDelta(THOUGHT)]
+
+
+def test_every_verb_and_the_gateway_separate_it(serve: Serve) -> None:
+    message = {"role": "assistant", "content": f"{THOUGHT}It rains."}
+
+    async def answer(request: web.Request) -> web.Response:
+        return web.json_response({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
+
+    async def main() -> None:
+        async with serve(answer) as server:
+            model = f"{server.url}/v1#mine"
+            reply = await ts.arun(QUESTION, tools=[weather], model=model)
+            plain = await ts.agenerate(ts.model(model), QUESTION)
+            events = [event async for event in ts.astream(QUESTION, tools=[weather], model=model)]
+            routed = build(ModelSettings(name="m", upstreams=(model,))).model
+            request = ts.Request([{"role": "user", "content": QUESTION}])
+            through = ts.collect([event async for event in routed.stream(request)])
+            assert plain == "It rains."
+            for one in (reply, ts.collect(events), through):
+                assert (one.thought, one.text) == ("Rain is likely.", "It rains.")
+
+    asyncio.run(main())
