@@ -30,7 +30,7 @@ import toolspeak
 READ_AT_START = ("PYTHON", "LANG", "LC_")
 LOADED = [
     "toolspeak.__main__",
-    "toolspeak.cli.files",
+    "toolspeak.cli.tool_sources",
     "toolspeak.cli.run_view",
     "toolspeak.models.embedded.local",
     "toolspeak.models.fallback",

@@ -129,7 +129,7 @@ class Tools(llm.Toolbox):
             )
         if not self._loaded:
             # Every command of llm loads this plugin, and most need no tools.
-            from toolspeak.cli.files import runnable, toolbox
+            from toolspeak.cli.tool_sources import runnable, toolbox
 
             box = runnable(toolbox([self._source]))
             self._loaded += (

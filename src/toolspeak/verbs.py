@@ -18,7 +18,7 @@ from .errors import UsageError
 from .events import Event
 from .models.base import Around, Model
 from .models.fallback import calling, look
-from .models.reask import ReaskPolicy, reask_policy
+from .models.reask_policy import ReaskPolicy, reask_policy
 from .models.resolve import model as named_model
 from .models.sampling import check_options, checked_setting, sampling
 from .plan import checked, decide as deciding, summarize as concluding

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from world import Cli
 
-from toolspeak.cli.model_checks import _seen  # pyright: ignore[reportPrivateUsage]
+from toolspeak.cli.doctor_checks import _seen  # pyright: ignore[reportPrivateUsage]
 from toolspeak.models.servers.capabilities import Finding, ServerCapabilities
 from toolspeak.models.strategy import strategy
 

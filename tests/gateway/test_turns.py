@@ -20,7 +20,7 @@ import pytest
 
 from toolspeak.events import CallEnd, CallStart, Finished, TextDelta
 from toolspeak.gateway import app, body, generation
-from toolspeak.gateway.limits import memory
+from toolspeak.gateway.limits import memory_trimming
 from toolspeak.models.bounded_stream import IN_A_ROW, PIECE, within_bounds
 from toolspeak.models.http import Http
 from toolspeak.models.scripted import Scripted
@@ -210,12 +210,12 @@ def test_a_request_is_let_go_of_when_it_has_been_answered(
     """No circle through the task that watches for the client's leaving waits for the garbage collector, either."""
     requests: list[Any] = []
 
-    class Noted(app.RequestContext):
+    class Noted(app.HttpExchange):
         def __init__(self, *args: Any) -> None:
             super().__init__(*args)
             requests.append(weakref.ref(self))
 
-    monkeypatch.setattr(app, "RequestContext", Noted)
+    monkeypatch.setattr(app, "HttpExchange", Noted)
     gc.collect()
     gc.disable()
     try:
@@ -233,12 +233,12 @@ def test_a_request_is_let_go_of_when_it_has_been_answered(
 
 
 def test_memory_is_given_back_once_for_many_large_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "SOON", 0)
+    monkeypatch.setattr(memory_trimming, "SOON", 0)
     given: list[int] = []
 
     async def go() -> None:
-        trimmer = memory.Trimmer(lambda: given.append(threading.get_ident()))
-        for size in (10, memory.LARGE, memory.LARGE, memory.LARGE):
+        trimmer = memory_trimming.Trimmer(lambda: given.append(threading.get_ident()))
+        for size in (10, memory_trimming.LARGE, memory_trimming.LARGE, memory_trimming.LARGE):
             trimmer.ended(size)
         while not given:
             await asyncio.sleep(0.001)

@@ -18,7 +18,7 @@ import pytest
 import toolspeak as ts
 from toolspeak.events import Event, Finished, TextDelta
 from toolspeak.models.base import Model, Scorer
-from toolspeak.models.embedded import gguf, weights
+from toolspeak.models.embedded import gguf_header, weights
 from toolspeak.models.embedded.local import EMBEDDED, Local
 from toolspeak.models.fallback import calling
 from toolspeak.models.speaker import Speaker
@@ -251,7 +251,7 @@ def test_a_file_whose_template_knows_none_decides_by_likelihood() -> None:
 
 
 def test_the_head_of_a_file() -> None:
-    known = gguf.known(weights.path_of())
+    known = gguf_header.known(weights.path_of())
     assert "<|im_start|>" in known.template
     assert known.variables["eos_token"] == "<|im_end|>"
     assert known.parameters == EMBEDDED.parameters

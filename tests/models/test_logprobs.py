@@ -13,7 +13,7 @@ import toolspeak as ts
 from echoes import echoed, likelihood
 from llama import served
 from properties import thinned
-from toolspeak.api.completions.logprobs import beginning, read_tokens, weigh
+from toolspeak.api.completions.prompt_scoring import beginning, read_tokens, weigh
 from toolspeak.errors import ServerFailed
 from toolspeak.models.fallback import Adaptive
 from toolspeak.models.http import Http

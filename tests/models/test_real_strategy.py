@@ -15,9 +15,9 @@ from llama import served
 from strategies import CHATML, HERMES
 from toolspeak.gateway.config.settings import ModelSettings
 from toolspeak.gateway.registry import build
-from toolspeak.models.embedded import gguf, weights
+from toolspeak.models.embedded import gguf_header, weights
 from toolspeak.models.fallback import Adaptive
-from toolspeak.models.servers import describe as looking
+from toolspeak.models.servers import self_description as looking
 
 KEY = "k"
 QUESTION = "What is 12 plus 7?"
@@ -131,7 +131,7 @@ def test_a_file_without_a_template(tmp_path: Path) -> None:
         pytest.skip("the embedded model's weights are not here")
     path = tmp_path / "m.gguf"
     path.write_bytes(weights.path_of().read_bytes().replace(b"tokenizer.chat_template", b"tokenizer.chat_templatX"))
-    assert gguf.known(path).template == ""
+    assert gguf_header.known(path).template == ""
     server = served(KEY, path=path)
     name = f"{server.listening_address}/v1"
     model = looked(ts.model(name, key=KEY))

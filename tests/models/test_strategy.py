@@ -14,10 +14,10 @@ from strategies import CASES, CHATML, HERMES, NO, Case, header
 from toolspeak.evals.trace import recorded
 from toolspeak.gateway.config.settings import ModelSettings
 from toolspeak.gateway.registry import build
-from toolspeak.models.embedded import gguf
+from toolspeak.models.embedded import gguf_header
 from toolspeak.models.fallback import Adaptive, as_tuned, calling, look
 from toolspeak.models.http import Http
-from toolspeak.models.reask import reask_policy
+from toolspeak.models.reask_policy import reask_policy
 from toolspeak.models.servers.capabilities import Finding, ServerCapabilities
 from toolspeak.models.strategy import Known, Strategy, strategy
 from toolspeak.search.router import ToolRouter
@@ -75,17 +75,20 @@ def test_a_way_that_a_model_does_not_have_is_refused() -> None:
 
 def test_a_file_tells_its_parameters(tmp_path: Path) -> None:
     for parameters in (0, 1, 499_999_999, 500_000_000, 70_000_000_001):
-        known = gguf.known(header(tmp_path / "m.gguf", "m", CHATML, parameters))
+        known = gguf_header.known(header(tmp_path / "m.gguf", "m", CHATML, parameters))
         assert abs(known.parameters - parameters) < 1000
     path = tmp_path / "cut.gguf"
     path.write_bytes((tmp_path / "m.gguf").read_bytes()[:-20])
     with pytest.raises(ts.WeightsError, match="cut or broken"):
-        gguf.known(path)
+        gguf_header.known(path)
 
 
 def test_a_file_is_known_by_its_own_name_or_that_of_the_file(tmp_path: Path) -> None:
-    assert gguf.known(header(tmp_path / "0123abcd.gguf", "Qwen2.5 7B Instruct", "", 7)).name == "Qwen2.5 7B Instruct"
-    assert gguf.known(header(tmp_path / "LFM2-1.2B-Q8_0.gguf", "Model", "", 7)).name == "LFM2-1.2B-Q8_0"
+    assert (
+        gguf_header.known(header(tmp_path / "0123abcd.gguf", "Qwen2.5 7B Instruct", "", 7)).name
+        == "Qwen2.5 7B Instruct"
+    )
+    assert gguf_header.known(header(tmp_path / "LFM2-1.2B-Q8_0.gguf", "Model", "", 7)).name == "LFM2-1.2B-Q8_0"
 
 
 SOURCES = {

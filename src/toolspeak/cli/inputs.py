@@ -46,7 +46,7 @@ def _bytes(file: str) -> bytes:
 
 def tools_of_files(files: Sequence[str]) -> list[Tool[..., Any]] | None:
     """Return the tools of the files; None if no file is given."""
-    from .files import toolbox
+    from .tool_sources import toolbox
 
     return list(toolbox(files)) if files else None
 
@@ -69,9 +69,9 @@ def template_of(file: str, text: str) -> Template:
     `text` is the file's text, unless it is a GGUF file. Raises UsageError for any other file.
     """
     if is_gguf(file):
-        from ..models.embedded import gguf
+        from ..models.embedded import gguf_header
 
-        known = gguf.known(Path(file).expanduser())
+        known = gguf_header.known(Path(file).expanduser())
         found = Template(known.template, dict(known.variables))
     else:
         found = _from_config(text) or Template(text)

@@ -26,16 +26,16 @@ from .batches.worker import BatchWorker
 from .body import Gone, check_head, checked_body, read_body
 from .call_policy import policed
 from .config.settings import Settings
-from .context import Receive, RequestContext, Scope, Send
 from .endpoints.health import Readiness
 from .endpoints.responses import Session
 from .endpoints.ui import Interface
 from .errors import refused
 from .hosted_tools import HostedTools, Running, answered
+from .http_exchange import HttpExchange, Receive, Scope, Send
 from .limits.admission import Admission
-from .limits.background import Background
+from .limits.batch_slots import BatchSlots
 from .limits.budgets import Metered, Spend, budgets_of
-from .limits.memory import Trimmer
+from .limits.memory_trimming import Trimmer
 from .limits.schema_limits import bounded_tools, check_format
 from .merge import side_by_side
 from .registry import Models, Served, check_able
@@ -65,7 +65,7 @@ class Stream:
     an empty reply.
     """
 
-    def __init__(self, exchange: RequestContext, writer: Writer) -> None:
+    def __init__(self, exchange: HttpExchange, writer: Writer) -> None:
         self.exchange = exchange
         self.writer = writer
         self._opening = writer.begin()
@@ -103,14 +103,14 @@ class Gateway:
         if self.store:
             self.store.prepare()
         self.admission = Admission(settings.limits)
-        self.background = Background(self.admission)
+        self.background = BatchSlots(self.admission)
         self.batches = BatchStore(settings.batches) if settings.batches else None
         if self.batches:
             self.batches.prepare()
         self.worker = BatchWorker(self.batches, self.answer_line, settings.limits.body) if self.batches else None
         self.ui = Interface(settings.ui, self) if settings.ui else None
         self.readiness = Readiness()
-        self.open: set[RequestContext] = set()
+        self.open: set[HttpExchange] = set()
         self._idle = asyncio.Event()
         self._trimmer = Trimmer()
 
@@ -140,7 +140,7 @@ class Gateway:
         page = self.ui if self.ui and self.ui.serves(scope["path"]) else None
         watched = self.ui.watch(record, receive, send) if self.ui else nullcontext((receive, send))
         with watched as (receive, send):
-            exchange = RequestContext(scope, receive, send, record, span)
+            exchange = HttpExchange(scope, receive, send, record, span)
             if self.readiness.draining:
                 exchange.headers.append((b"connection", b"close"))
             await self._handle(exchange, page.let_in if page else self.door.let_in)
@@ -149,11 +149,11 @@ class Gateway:
         """Answer a line of a batch as a request of its owner, but with the priority of background work."""
         line = LineRequest(path, body)
         record, span = self.observer.begin("POST", line.scope["headers"])
-        exchange = RequestContext(line.scope, line.receive, line.send, record, span)
+        exchange = HttpExchange(line.scope, line.receive, line.send, record, span)
         await self._handle(exchange, partial(self.door.let_line_in, owner=owner))
         return line.answer
 
-    async def _handle(self, exchange: RequestContext, let_in: Callable[..., Awaitable[None]]) -> None:
+    async def _handle(self, exchange: HttpExchange, let_in: Callable[..., Awaitable[None]]) -> None:
         """Answer a request after the check `let_in`."""
         record = exchange.record
         self.open.add(exchange)
@@ -177,7 +177,7 @@ class Gateway:
             self._trimmer.ended(exchange.received + record.bytes)
             self.observer.end(record, exchange.span, gone=exchange.gone)
 
-    async def _send_error(self, exchange: RequestContext, error: Exception) -> None:
+    async def _send_error(self, exchange: HttpExchange, error: Exception) -> None:
         """Send an error to the client in the format of its API; in the stream, if that has begun."""
         if isinstance(error, Gone):
             exchange.ended = error
@@ -203,7 +203,7 @@ class Gateway:
                     await exchange.end()
 
     @asynccontextmanager
-    async def admitted(self, exchange: RequestContext) -> AsyncGenerator[None]:
+    async def admitted(self, exchange: HttpExchange) -> AsyncGenerator[None]:
         """Wait for one of the places for requests, after the body was read, and hold it.
 
         The request ends early if the client leaves, or at its deadline. Raises Refused (429, 503) if there is no place.
@@ -224,7 +224,7 @@ class Gateway:
                 self.admission.leave(time.perf_counter() - began, exchange.owner)
 
     async def read(
-        self, exchange: RequestContext, schema: Schema, *, any_type: bool = False, alias: str = "model"
+        self, exchange: HttpExchange, schema: Schema, *, any_type: bool = False, alias: str = "model"
     ) -> dict[str, Any]:
         """Return the body of a request, checked against `schema`.
 
@@ -248,12 +248,12 @@ class Gateway:
             body["model"] = self.models.only(exchange.visible)
         return body
 
-    async def generate(self, exchange: RequestContext, codec: Codec, session: Session | None = None) -> None:
+    async def generate(self, exchange: HttpExchange, codec: Codec, session: Session | None = None) -> None:
         """Answer a request with a model's reply, in the API of `codec`. `session` stores the reply."""
         await self.answer(exchange, codec, await self.read(exchange, codec.BODY), session)
 
     async def answer(
-        self, exchange: RequestContext, codec: Codec, body: dict[str, Any], session: Session | None = None
+        self, exchange: HttpExchange, codec: Codec, body: dict[str, Any], session: Session | None = None
     ) -> None:
         """Answer a request whose body was read."""
         async with self.admitted(exchange):
@@ -276,7 +276,7 @@ class Gateway:
             else:
                 await self._whole(exchange, codec, asked, made, stamp, session)
 
-    async def spender(self, exchange: RequestContext, served: Served) -> Spend | None:
+    async def spender(self, exchange: HttpExchange, served: Served) -> Spend | None:
         """Return the counter of costs if the client's key has a budget. Raises Refused (429) if it is used up."""
         budgets, key = self.budgets, exchange.key
         if budgets is None or key is None or not key.budget:
@@ -304,7 +304,7 @@ class Gateway:
 
     async def _whole(
         self,
-        exchange: RequestContext,
+        exchange: HttpExchange,
         codec: Codec,
         asked: IncomingRequest,
         made: Events,
@@ -337,7 +337,7 @@ def _drop_traceback(error: BaseException | None) -> None:
 
 
 def _events(
-    asked: IncomingRequest, served: Served, running: Mapping[str, Running], exchange: RequestContext, turns: int
+    asked: IncomingRequest, served: Served, running: Mapping[str, Running], exchange: HttpExchange, turns: int
 ) -> Events:
     """Yield the events of all replies to a request, each with the index of its reply. Calls that the client's policy
     refuses are left out, and the tools in `running` are run here."""

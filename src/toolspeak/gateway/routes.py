@@ -12,16 +12,16 @@ from ..errors import Refused
 from ..events import Event
 from ..schema.suggestions import did_you_mean, near
 from ..types import Schema
-from .context import RequestContext
 from .endpoints import batches, count_tokens, files, health, models, ollama as ollama_paths, responses
 from .endpoints.embeddings import embed
 from .endpoints.openapi import show_document
+from .http_exchange import HttpExchange
 from .telemetry.request_record import UNKNOWN
 
 if TYPE_CHECKING:
     from .app import Gateway
 
-Handle = Callable[["Gateway", RequestContext, str], Awaitable[None]]
+Handle = Callable[["Gateway", HttpExchange, str], Awaitable[None]]
 """Answers a request. The text is the value of the route's path parameter, "" without one."""
 
 
@@ -71,7 +71,7 @@ class Route:
 def generates(codec: Codec) -> Handle:
     """Return the handler of an API in which a model generates the response."""
 
-    async def handle(gateway: Gateway, exchange: RequestContext, _: str) -> None:
+    async def handle(gateway: Gateway, exchange: HttpExchange, _: str) -> None:
         await gateway.generate(exchange, codec)
 
     return handle
@@ -152,7 +152,7 @@ def is_open(path: str) -> bool:
     return bool(routes) and all(route.open for route in routes.values())
 
 
-def codec_for(exchange: RequestContext) -> Codec:
+def codec_for(exchange: HttpExchange) -> Codec:
     """Return the API in whose format an error is written: that of the path or of its prefix, else Anthropic's if the
     client sends the version of that API, else OpenAI's."""
     path: str = exchange.scope["path"]
@@ -164,7 +164,7 @@ def codec_for(exchange: RequestContext) -> Codec:
     return ANTHROPIC if codec is OPENAI and exchange.header(b"anthropic-version") else codec
 
 
-async def answer_route(gateway: Gateway, exchange: RequestContext) -> None:
+async def answer_route(gateway: Gateway, exchange: HttpExchange) -> None:
     """Call the handler for a request's path and method. Raises Refused (404, 405)."""
     path, method = exchange.scope["path"], exchange.scope["method"]
     routes, rest = find(path)

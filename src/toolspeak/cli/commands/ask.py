@@ -62,7 +62,7 @@ def ask(ctx: click.Context, words: tuple[str, ...], files: tuple[str, ...], **gi
 
     prompt: list[Message] = [{"role": "user", "content": with_images(question(words), given.pop("images"))}]
     with answers() as out:
-        from ..files import toolbox
+        from ..tool_sources import toolbox
 
         box = toolbox(files)
         if given["explain"]:
@@ -109,10 +109,10 @@ def _decide(out: Out, prompt: list[Message], box: Any, given: dict[str, Any]) ->
 
 
 def _run(out: Out, prompt: list[Message], box: Any, given: dict[str, Any]) -> bool:
-    from ..asking import approver
-    from ..files import runnable
+    from ..call_approval import approver
     from ..policy_file import read_policy
     from ..run_view import Show, answer, as_json, failed, show_open
+    from ..tool_sources import runnable
 
     policy = read_policy(given["policy_file"]) if given["policy_file"] else None
     approve = approver(policy, approve=given["approve"], as_json=given["as_json"])

@@ -133,10 +133,10 @@ def batch(
     fails becomes a record with an error. The exit code is 1 if any record has an error.
     """
     from ...batch.job import batch as run_batch
-    from ..files import kind_of, toolbox
     from ..options import model_by_name
     from ..policy_file import read_policy_option
     from ..terminal import answers
+    from ..tool_sources import kind_of, toolbox
 
     settings = {
         name: options[name] for name in ("concurrency", "tries", "retry_errors", "may_have_run", "shard", "system")

@@ -34,8 +34,8 @@ def call(ctx: click.Context, target: str, arguments: str, dialect: Dialect | Non
     """
     from ...drive import run_sync
     from ...tool_results import jsonable, result_text
-    from ..files import names_in
     from ..terminal import answers, print_notes
+    from ..tool_sources import names_in
 
     if not names_in(target):
         raise click.UsageError(f"expected FILE:NAME, such as weather.py:forecast, or mcp:SERVER#NAME; got {target}")
@@ -109,7 +109,7 @@ def _refuse(ctx: click.Context, error: CallError | None) -> None:
 
 
 def _one_tool(target: str) -> Toolbox:
-    from ..files import runnable, toolbox
+    from ..tool_sources import runnable, toolbox
 
     box = runnable(toolbox([target]))
     if len(box) != 1:

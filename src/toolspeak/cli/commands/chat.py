@@ -76,10 +76,10 @@ def chat(files: tuple[str, ...], go_on: bool, **given: Any) -> None:
     Each line is a question. /help lists the commands. Conversations are saved as JSON in the user's state folder.
     """
     from .. import history
-    from ..asking import approver
-    from ..files import runnable, toolbox
+    from ..call_approval import approver
     from ..policy_file import read_policy
     from ..terminal import answers
+    from ..tool_sources import runnable, toolbox
 
     with answers(typing=typed()) as out:
         path = history.latest() if go_on else history.new()

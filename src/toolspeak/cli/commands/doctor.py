@@ -73,7 +73,7 @@ def doctor(ctx: click.Context, model: str | None, as_json: bool, offline: bool) 
 
 
 def _of_model(model: str, offline: bool) -> Iterator[Check]:
-    from ..model_checks import model_checks
+    from ..doctor_checks import model_checks
 
     return (Check(*row) for row in model_checks(model, offline=offline))
 

@@ -153,8 +153,8 @@ def run_(
     from ... import evals
     from ...models.resolve import DEFAULT, VARIABLE
     from ..eval_view import ProgressReport, results
-    from ..files import toolbox
     from ..terminal import answers
+    from ..tool_sources import toolbox
 
     chosen = evals.Settings(_temperature(temperature), prices=dict(map(_price, prices)), **settings)
     with answers() as to:

@@ -48,9 +48,9 @@ def extract(ctx: click.Context, file: str, schema: str | None, whole: bool, **gi
     """
     if schema is None:
         raise click.UsageError("no schema: expected --schema FILE.json, MODULE:TYPE or FILE.py:TYPE")
-    from ..files import kind_of
     from ..inputs import texts_of
     from ..terminal import answers
+    from ..tool_sources import kind_of
 
     with answers() as out:
         kind = kind_of(schema)

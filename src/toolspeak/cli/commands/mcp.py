@@ -49,8 +49,8 @@ def mcp(ctx: click.Context, files: tuple[str, ...], where: str | None, name: str
     if not files:
         raise click.UsageError("no tools: expected --tools FILE, such as --tools weather.py")
     from ...sources.mcp import server as serve
-    from ..files import runnable, toolbox
     from ..policy_file import read_policy
+    from ..tool_sources import runnable, toolbox
 
     policy = read_policy(policy_file) if policy_file else None
     with serve.quiet():
@@ -81,8 +81,8 @@ def accept(server: str, tools: tuple[str, ...], pins: str | None) -> None:
     """
     from ...sources.mcp import accept as accepted
     from ...sources.mcp.config import with_names
-    from ..files import MCP
     from ..terminal import answers
+    from ..tool_sources import MCP
 
     with answers() as out:
         where, only = with_names(server.removeprefix(MCP))
@@ -177,7 +177,7 @@ def _oauth() -> ModuleType:
 def _address(server: str, config: str | None) -> Address:
     """Return the address of the named server. Raises UsageError for a command line, which needs no login."""
     from ...sources.mcp.config import address, read_servers, with_names
-    from ..files import MCP
+    from ..tool_sources import MCP
 
     if config is not None:
         found = _configured(server, config)

@@ -41,9 +41,9 @@ def check(file: str, calls: tuple[str, ...], files: tuple[str, ...], untrusted: 
     rules that match none of the tools are listed on standard error.
     """
     from ...tool_results import jsonable
-    from ..files import toolbox
     from ..policy_file import read_policy
     from ..terminal import answers
+    from ..tool_sources import toolbox
 
     with answers() as out:
         rules = read_policy(file)

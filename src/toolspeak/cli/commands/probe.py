@@ -30,7 +30,7 @@ def probe(name: str, as_json: bool) -> None:
     comes from the provider's variable, such as OPENAI_API_KEY, or from TOOLSPEAK_API_KEY.
     """
     from ...models.strategy import strategy
-    from ..model_checks import probed
+    from ..doctor_checks import probed
     from ..terminal import answers
 
     known = probed(_server(name))
@@ -46,7 +46,7 @@ def probe(name: str, as_json: bool) -> None:
 def _server(name: str) -> Http:
     from ...models.http import Http
     from ...models.resolve import bare
-    from ..model_checks import whole
+    from ..doctor_checks import whole
 
     made = bare(whole(name))  # the server itself, without a tuned profile
     if not isinstance(made, Http):

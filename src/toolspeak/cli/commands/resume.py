@@ -53,10 +53,10 @@ def resume(ctx: click.Context, file: str, files: tuple[str, ...], policy_file: s
     is 1 if a call failed, if a call with --approve or --edit could not run, or if calls are still pending.
     """
     from ...resume import play
-    from ..files import runnable, toolbox
     from ..policy_file import read_policy
     from ..run_view import Show, as_json, failed, show_open, watch
     from ..terminal import answers
+    from ..tool_sources import runnable, toolbox
 
     with answers() as out:
         data = _read(file)

@@ -72,8 +72,8 @@ def route(words: tuple[str, ...], files: tuple[str, ...], **given: Any) -> None:
         if page.suffix not in (".html", ".htm") or not page.parent.is_dir():
             raise click.UsageError(f"--out: expected a file FILE.html in an existing folder, received {page}")
     asked = "" if given["examples"] else question(words)
-    from ..files import toolbox
     from ..terminal import answers
+    from ..tool_sources import toolbox
 
     with answers() as out:
         box = toolbox(files)

@@ -25,8 +25,8 @@ def tools(files: tuple[str, ...], as_json: bool) -> None:
     toolspeak tools weather.py
     toolspeak tools weather.py:forecast --json > tools.json
     """
-    from ..files import toolbox
     from ..terminal import answers
+    from ..tool_sources import toolbox
 
     with answers() as out:
         box = toolbox(files)

@@ -103,7 +103,7 @@ def _tune(out: Out, name: str, given: dict[str, Any]) -> None:
     from ... import evals, tuning
     from ...models.resolve import bare
     from ..eval_view import ProgressReport
-    from ..files import toolbox
+    from ..tool_sources import toolbox
 
     tools = list(toolbox(given["files"]))
     if not tools and not given["cases"]:
@@ -150,7 +150,7 @@ def _print_outcome(out: Out, outcome: Outcome, as_json: bool) -> None:
 
 def _questions(out: Out, given: dict[str, Any]) -> None:
     from ...tuning.questions import as_lines, questions
-    from ..files import toolbox
+    from ..tool_sources import toolbox
 
     made, without = questions(list(toolbox(given["files"])), given["count"])
     out.write(as_lines(made))

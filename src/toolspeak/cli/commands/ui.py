@@ -73,8 +73,8 @@ def _settings(
     """Return the settings of a gateway for this page alone, and the key that opens it."""
     from ...gateway.access.keys import digest, new_key
     from ...gateway.config.settings import Key, Page, Settings
-    from ..files import runnable, toolbox
     from ..policy_file import read_policy
+    from ..tool_sources import runnable, toolbox
     from .serve import models_of
 
     key = new_key()

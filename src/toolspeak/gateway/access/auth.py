@@ -15,7 +15,7 @@ from .keys import CHALLENGE, Keys, opens
 
 if TYPE_CHECKING:
     from ..config.settings import Key, Settings
-    from ..context import RequestContext
+    from ..http_exchange import HttpExchange
 
 
 class Door:
@@ -28,7 +28,7 @@ class Door:
         longest = settings.limits.deadline + settings.limits.patience
         self._counter = SharedCounter(settings.store.path, longest=longest) if settings.store else Counter()
 
-    async def let_in(self, exchange: RequestContext, answer: Callable[[], Awaitable[None]]) -> None:
+    async def let_in(self, exchange: HttpExchange, answer: Callable[[], Awaitable[None]]) -> None:
         """Check a request, then call `answer`. Raises Refused; nothing of the body is read before."""
         scope = exchange.scope
         headers = scope["headers"]
@@ -46,7 +46,7 @@ class Door:
             else:
                 await self._counted(exchange, key, answer)
 
-    async def let_line_in(self, exchange: RequestContext, answer: Callable[[], Awaitable[None]], owner: str) -> None:
+    async def let_line_in(self, exchange: HttpExchange, answer: Callable[[], Awaitable[None]], owner: str) -> None:
         """Check a line of a batch as a request with its owner's key, then call `answer`. Raises Refused."""
         exchange.background = True
         exchange.policy = self._settings.policy
@@ -57,7 +57,7 @@ class Door:
             self._apply_key(exchange, key)
             await self._counted(exchange, key, answer)
 
-    def check_origin(self, exchange: RequestContext) -> None:
+    def check_origin(self, exchange: HttpExchange) -> None:
         """Raises Refused for a web page whose origin is not allowed.
 
         For routes whose requests a page can send without a preflight. A browser sends the `Origin` header with them.
@@ -67,7 +67,7 @@ class Door:
             said = f"the origin {origin[:200]} is not allowed (see `cors` in the gateway's configuration)"
             raise Refused(said, status=403, code="origin_not_allowed")
 
-    def knows(self, exchange: RequestContext) -> bool:
+    def knows(self, exchange: HttpExchange) -> bool:
         """Whether the client of an open route may see details: there are no keys, or it sent a valid one."""
         try:
             self._keys.caller(exchange.scope["headers"])
@@ -79,7 +79,7 @@ class Door:
         """Close the counter of rates."""
         self._counter.close()
 
-    def _caller(self, exchange: RequestContext) -> Key | None:
+    def _caller(self, exchange: HttpExchange) -> Key | None:
         exchange.policy = self._settings.policy
         headers = exchange.scope["headers"]
         check_host(headers, self._settings)
@@ -92,14 +92,14 @@ class Door:
             self._apply_key(exchange, key)
         return key
 
-    def _apply_key(self, exchange: RequestContext, key: Key) -> None:
+    def _apply_key(self, exchange: HttpExchange, key: Key) -> None:
         exchange.record.key = key.name
         exchange.visible = lambda model: opens(key, model)
         exchange.owner = key.name
         exchange.key = key
         exchange.policy = key.policy or self._settings.policy
 
-    async def _counted(self, exchange: RequestContext, key: Key, answer: Callable[[], Awaitable[None]]) -> None:
+    async def _counted(self, exchange: HttpExchange, key: Key, answer: Callable[[], Awaitable[None]]) -> None:
         async with self._counter.counted(key, exchange.headers, background=exchange.background) as spent:
             try:
                 await answer()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..context import Headers
+from ..http_exchange import Headers
 
 EXPOSED = (
     b"x-request-id, x-toolspeak-notes, x-toolspeak-ignored, retry-after, x-ratelimit-limit-requests, "

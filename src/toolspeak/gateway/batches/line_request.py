@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..context import Message, Scope
+from ..http_exchange import Message, Scope
 
 
 @dataclass(slots=True)

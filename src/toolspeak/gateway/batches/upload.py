@@ -15,7 +15,7 @@ from ..body import Gone
 
 if TYPE_CHECKING:
     from ..config.settings import Limits
-    from ..context import Receive
+    from ..http_exchange import Receive
 
 PARTS = 16
 """The most parts of a form."""

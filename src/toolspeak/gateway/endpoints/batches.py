@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from ...api import batches as api
 from ...errors import Refused
-from ..context import RequestContext
+from ..http_exchange import HttpExchange
 from .files import store_of
-from .pages import page, query
+from .pagination import page, query
 
 if TYPE_CHECKING:
     from ..app import Gateway
@@ -17,7 +17,7 @@ MOST, USUAL = 100, 20
 """The most batches on one page."""
 
 
-async def create(gateway: Gateway, exchange: RequestContext, _: str) -> None:
+async def create(gateway: Gateway, exchange: HttpExchange, _: str) -> None:
     """Answers `POST /v1/batches`."""
     store = store_of(gateway)
     body = await gateway.read(exchange, api.BODY)
@@ -28,7 +28,7 @@ async def create(gateway: Gateway, exchange: RequestContext, _: str) -> None:
     await exchange.reply_json(200, batch)
 
 
-async def list_batches(gateway: Gateway, exchange: RequestContext, _: str) -> None:
+async def list_batches(gateway: Gateway, exchange: HttpExchange, _: str) -> None:
     """Answers `GET /v1/batches`."""
     store = store_of(gateway)
     rows = await store.run(store.batches, exchange.owner)
@@ -36,7 +36,7 @@ async def list_batches(gateway: Gateway, exchange: RequestContext, _: str) -> No
     await exchange.reply_json(200, page(rows, asked, most=MOST, usual=USUAL))
 
 
-async def show(gateway: Gateway, exchange: RequestContext, key: str) -> None:
+async def show(gateway: Gateway, exchange: HttpExchange, key: str) -> None:
     """Answers `GET /v1/batches/{batch}`. Raises Refused (404)."""
     store = store_of(gateway)
     batch = await store.run(store.batch, exchange.owner, key)
@@ -45,7 +45,7 @@ async def show(gateway: Gateway, exchange: RequestContext, key: str) -> None:
     await exchange.reply_json(200, batch)
 
 
-async def cancel(gateway: Gateway, exchange: RequestContext, key: str) -> None:
+async def cancel(gateway: Gateway, exchange: HttpExchange, key: str) -> None:
     """Answers `POST /v1/batches/{batch}/cancel`. Raises Refused (400, 404)."""
     store = store_of(gateway)
     gateway.door.check_origin(exchange)

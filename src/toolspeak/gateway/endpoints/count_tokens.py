@@ -14,13 +14,13 @@ from ...models.offload import offloaded, request_size
 from ...models.wrapper import count
 from ...plan.token_estimate import about, about_request
 from ...types import Reply, Request, Usage
-from ..context import RequestContext
+from ..http_exchange import HttpExchange
 
 if TYPE_CHECKING:
     from ..app import Gateway
 
 
-async def count_tokens(gateway: Gateway, exchange: RequestContext, _: str) -> None:
+async def count_tokens(gateway: Gateway, exchange: HttpExchange, _: str) -> None:
     """Answer with `input_tokens`. Nothing is generated."""
     body = await gateway.read(exchange, anthropic.COUNT_BODY)
     asked = await exchange.understand(anthropic.read_request, body)

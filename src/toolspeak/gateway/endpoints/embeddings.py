@@ -13,20 +13,20 @@ from ...errors import Refused
 from ...models.embed import embedder
 from ...plan.token_estimate import about
 from ...types import Usage
-from ..context import RequestContext
+from ..http_exchange import HttpExchange
 
 if TYPE_CHECKING:
     from ..app import Gateway
 
 
-async def embed(gateway: Gateway, exchange: RequestContext, _: str) -> None:
+async def embed(gateway: Gateway, exchange: HttpExchange, _: str) -> None:
     """Answer with a vector for each text. Raises Refused if the model has none, or none of the requested length."""
     asked = embeddings.read_request(await gateway.read(exchange, embeddings.BODY))
     await answer_embeddings(gateway, exchange, asked, embeddings.write_reply)
 
 
 async def answer_embeddings(
-    gateway: Gateway, exchange: RequestContext, asked: Texts, write: Callable[[Vectors, Texts], Payload]
+    gateway: Gateway, exchange: HttpExchange, asked: Texts, write: Callable[[Vectors, Texts], Payload]
 ) -> None:
     """Answer a request for vectors in the API that `write` writes. Raises Refused as `embed` does."""
     served = gateway.models.find(asked.model, exchange.visible)

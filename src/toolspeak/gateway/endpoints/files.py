@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from ...api import batches as api
 from ...errors import Refused
 from ..batches.upload import FRAME, Upload, read_upload
-from ..context import RequestContext
+from ..http_exchange import HttpExchange
 from ..storage.batch_store import BatchStore
-from .pages import page, query
+from .pagination import page, query
 
 if TYPE_CHECKING:
     from ..app import Gateway
@@ -33,7 +33,7 @@ def store_of(gateway: Gateway) -> BatchStore:
     return gateway.batches
 
 
-async def create(gateway: Gateway, exchange: RequestContext, _: str) -> None:
+async def create(gateway: Gateway, exchange: HttpExchange, _: str) -> None:
     """Answers `POST /v1/files`."""
     store = store_of(gateway)
     gateway.door.check_origin(exchange)
@@ -61,7 +61,7 @@ async def create(gateway: Gateway, exchange: RequestContext, _: str) -> None:
     await exchange.reply_json(200, body)
 
 
-async def list_files(gateway: Gateway, exchange: RequestContext, _: str) -> None:
+async def list_files(gateway: Gateway, exchange: HttpExchange, _: str) -> None:
     """Answers `GET /v1/files`."""
     store, asked = store_of(gateway), query(exchange)
     rows = await store.run(store.files, exchange.owner)
@@ -70,19 +70,19 @@ async def list_files(gateway: Gateway, exchange: RequestContext, _: str) -> None
     await exchange.reply_json(200, page(rows, asked, most=MOST, usual=MOST))
 
 
-async def show(gateway: Gateway, exchange: RequestContext, key: str) -> None:
+async def show(gateway: Gateway, exchange: HttpExchange, key: str) -> None:
     """Answers `GET /v1/files/{file}`. Raises Refused (404)."""
     await exchange.reply_json(200, await _file(gateway, exchange, key))
 
 
-async def content(gateway: Gateway, exchange: RequestContext, key: str) -> None:
+async def content(gateway: Gateway, exchange: HttpExchange, key: str) -> None:
     """Answers `GET /v1/files/{file}/content`. Raises Refused (404)."""
     found = await _file(gateway, exchange, key)
     path = store_of(gateway).content(found["id"])
     await exchange.reply_content(found["bytes"], _pieces(path), b"application/octet-stream")
 
 
-async def drop(gateway: Gateway, exchange: RequestContext, key: str) -> None:
+async def drop(gateway: Gateway, exchange: HttpExchange, key: str) -> None:
     """Answers `DELETE /v1/files/{file}`. Raises Refused (400, 404)."""
     store = store_of(gateway)
     if not await store.run(store.drop_file, exchange.owner, key):
@@ -90,7 +90,7 @@ async def drop(gateway: Gateway, exchange: RequestContext, key: str) -> None:
     await exchange.reply_json(200, {"id": key, "object": "file", "deleted": True})
 
 
-async def _file(gateway: Gateway, exchange: RequestContext, key: str) -> dict[str, Any]:
+async def _file(gateway: Gateway, exchange: HttpExchange, key: str) -> dict[str, Any]:
     store = store_of(gateway)
     found = await store.run(store.file, exchange.owner, key)
     if found is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...models.embedded.local import Local
 from ...models.pool import Pool
 from ...models.wrapper import load
-from ..context import RequestContext
+from ..http_exchange import HttpExchange
 from ..telemetry.metrics import CONTENT_TYPE, key_figures, only_of
 
 if TYPE_CHECKING:
@@ -72,12 +72,12 @@ class Readiness:
             log.error("the model %s cannot be loaded: %s", name, error)
 
 
-async def live(_: Gateway, exchange: RequestContext, __: str) -> None:
+async def live(_: Gateway, exchange: HttpExchange, __: str) -> None:
     """Answer that the process runs."""
     await exchange.reply_json(200, {"status": "alive"})
 
 
-async def ready(gateway: Gateway, exchange: RequestContext, _: str) -> None:
+async def ready(gateway: Gateway, exchange: HttpExchange, _: str) -> None:
     """Answer whether to send requests here."""
     status, told = gateway.readiness.status(gateway.models.broken())
     if status == 503:
@@ -87,14 +87,14 @@ async def ready(gateway: Gateway, exchange: RequestContext, _: str) -> None:
     await exchange.reply_json(status, told)
 
 
-async def metrics(gateway: Gateway, exchange: RequestContext, _: str) -> None:
+async def metrics(gateway: Gateway, exchange: HttpExchange, _: str) -> None:
     """Answer with the metrics in Prometheus's format."""
     gateway.look()
     text = only_of(gateway.observer.metrics.text(), exchange.visible)
     await exchange.reply(200, text + await _budgets(gateway, exchange), CONTENT_TYPE)
 
 
-async def _budgets(gateway: Gateway, exchange: RequestContext) -> bytes:
+async def _budgets(gateway: Gateway, exchange: HttpExchange) -> bytes:
     """Return what keys have spent today: the client's own, or all keys if it may see them."""
     if gateway.budgets is None or exchange.key is None:
         return b""

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING
 
 from ...api import anthropic, openai_chat
 from ...api.json_stream import Payload
-from ..context import RequestContext
+from ..http_exchange import HttpExchange
 
 if TYPE_CHECKING:
     from ..app import Gateway
 
 
-async def list_models(gateway: Gateway, exchange: RequestContext, _: str) -> None:
+async def list_models(gateway: Gateway, exchange: HttpExchange, _: str) -> None:
     """Answer with all visible models."""
     codec = anthropic if exchange.header(b"anthropic-version") else openai_chat
     catalog: Payload = {"models": []} if b"client_version=" in exchange.scope.get("query_string", b"") else {}
     await exchange.reply_json(200, codec.write_models(gateway.models.names(exchange.visible)) | catalog)
 
 
-async def show_model(gateway: Gateway, exchange: RequestContext, name: str) -> None:
+async def show_model(gateway: Gateway, exchange: HttpExchange, name: str) -> None:
     """Answer with one model. Raises Refused (404), which suggests similar names."""
     gateway.models.find(name, exchange.visible)
     codec = anthropic if exchange.header(b"anthropic-version") else openai_chat

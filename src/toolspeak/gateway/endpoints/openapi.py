@@ -12,7 +12,7 @@ from ...api.json_stream import JSON_LINES
 from ...api.ollama import generate
 from ...types import Schema
 from ..body import with_nulls
-from ..context import RequestContext
+from ..http_exchange import HttpExchange
 from ..response_schemas import SHAPES, ref
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ UPSTREAM_ERRORS = (429, 502, 503, 504)
 """Errors of a route that contacts a model's server."""
 
 
-async def show_document(gateway: Gateway, exchange: RequestContext, _: str) -> None:
+async def show_document(gateway: Gateway, exchange: HttpExchange, _: str) -> None:
     """`GET /openapi.json`: the document, with the models that the client may see."""
     names = gateway.models.names(exchange.visible)
     await exchange.reply_json(200, document(names, secured=bool(gateway.settings.keys)))

@@ -10,9 +10,9 @@ from ...api import openai_responses
 from ...api.incoming import IncomingRequest
 from ...api.openai_responses import is_reference
 from ...errors import Refused
-from ..context import RequestContext
+from ..http_exchange import HttpExchange
 from ..storage.response_store import MANY, Conversation, too_long
-from .pages import page, query
+from .pagination import page, query
 
 if TYPE_CHECKING:
     from ..app import Gateway
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Session:
     """One request to /v1/responses, before and after the model answers."""
 
-    def __init__(self, gateway: Gateway, exchange: RequestContext) -> None:
+    def __init__(self, gateway: Gateway, exchange: HttpExchange) -> None:
         self._store = gateway.store
         self._owner = exchange.owner
         self._longest = gateway.settings.limits.body
@@ -82,12 +82,12 @@ def _not_stored(where: str) -> Refused:
     return Refused(said, code="unsupported_parameter", param="previous_response_id")
 
 
-async def create(gateway: Gateway, exchange: RequestContext, _: str) -> None:
+async def create(gateway: Gateway, exchange: HttpExchange, _: str) -> None:
     """Answers `POST /v1/responses`."""
     await gateway.generate(exchange, openai_responses, Session(gateway, exchange))
 
 
-async def show(gateway: Gateway, exchange: RequestContext, key: str) -> None:
+async def show(gateway: Gateway, exchange: HttpExchange, key: str) -> None:
     """Answers `GET /v1/responses/{id}`. Raises Refused (404)."""
     if query(exchange).get("stream") == "true":
         raise Refused("stream: a finished response cannot be streamed", code="unsupported_parameter", param="stream")
@@ -97,7 +97,7 @@ async def show(gateway: Gateway, exchange: RequestContext, key: str) -> None:
     await exchange.reply(200, body)
 
 
-async def show_input(gateway: Gateway, exchange: RequestContext, key: str) -> None:
+async def show_input(gateway: Gateway, exchange: HttpExchange, key: str) -> None:
     """Answers `GET /v1/responses/{id}/input_items`. Raises Refused (404)."""
     items = await gateway.store.inputs(exchange.owner, key) if gateway.store else None
     if items is None:
@@ -105,7 +105,7 @@ async def show_input(gateway: Gateway, exchange: RequestContext, key: str) -> No
     await exchange.reply_json(200, page(items[::-1], query(exchange), most=100, usual=20, unknown=400))
 
 
-async def drop(gateway: Gateway, exchange: RequestContext, rest: str) -> None:
+async def drop(gateway: Gateway, exchange: HttpExchange, rest: str) -> None:
     """Answers `DELETE /v1/responses/{id}`. Raises Refused (404)."""
     dropped = await gateway.store.drop(exchange.owner, rest) if gateway.store else False
     if not dropped:

@@ -34,11 +34,11 @@ from ...ui.reports import Reports
 from ...ui.tap import listener, listening, tap
 from ...verbs import Options
 from ..access.host_check import names_loopback
-from ..context import Receive, RequestContext, Send
+from ..http_exchange import HttpExchange, Receive, Send
 from ..limits.budgets import Metered
 from ..registry import Served, build
 from ..telemetry.request_record import Record
-from .pages import query
+from .pagination import query
 from .ui_bodies import CALL, DRAFT, NAME, READ, RESUME, TURN, answer_of
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Interface:
         self.tools = settings.tools or Toolbox()
         self._prompted = BoundedCache[tuple[str, str], Model](DIALECTS)
         self._tapped: dict[str, tuple[Served, Served]] = {}
-        self._routes: Mapping[tuple[str, str], Callable[[RequestContext], Awaitable[None]]] = {
+        self._routes: Mapping[tuple[str, str], Callable[[HttpExchange], Awaitable[None]]] = {
             ("GET", "about"): self.about,
             ("GET", "dialects"): self.dialects,
             ("POST", "turn"): self.turn,
@@ -137,7 +137,7 @@ class Interface:
         """Whether a path belongs to the page."""
         return path == HOME or path.startswith(f"{HOME}/")
 
-    async def let_in(self, exchange: RequestContext, _: Callable[[], Awaitable[None]]) -> None:
+    async def let_in(self, exchange: HttpExchange, _: Callable[[], Awaitable[None]]) -> None:
         """Answer a request to the page. Raises Refused."""
         exchange.record.route = HOME
         path: str = exchange.scope["path"]
@@ -181,7 +181,7 @@ class Interface:
         )
         return WatchedModel(tapped.settings, tapped.model, entry)
 
-    def _check_page(self, exchange: RequestContext, *, api: bool) -> None:
+    def _check_page(self, exchange: HttpExchange, *, api: bool) -> None:
         """Raises Refused for a page of another origin, and for DNS rebinding."""
         host, origin = exchange.header(b"host"), exchange.header(b"origin")
         if is_loopback(self.gateway.settings.host) and not names_loopback(host):
@@ -191,7 +191,7 @@ class Interface:
         if elsewhere or (api and exchange.header(b"sec-fetch-site") in ("cross-site", "same-site")):
             raise Refused("only the page itself may use this address", status=403, code="origin_not_allowed")
 
-    async def _file(self, exchange: RequestContext, name: str) -> None:
+    async def _file(self, exchange: HttpExchange, name: str) -> None:
         found = asset(name)
         if found is None:
             raise Refused(f"there is no {exchange.scope['path'][:200]} here", status=404, code="not_found")
@@ -200,7 +200,7 @@ class Interface:
         exchange.headers += PAGE
         await exchange.reply(200, *found)
 
-    async def _answer(self, exchange: RequestContext, name: str) -> None:
+    async def _answer(self, exchange: HttpExchange, name: str) -> None:
         handle = self._routes.get((exchange.scope["method"], name))
         if handle is None:
             known = [method for method, route in self._routes if route == name]
@@ -211,7 +211,7 @@ class Interface:
 
     # -------------------------------------------------------------- the page's API
 
-    async def about(self, exchange: RequestContext) -> None:
+    async def about(self, exchange: HttpExchange) -> None:
         """Answer with the models, tools and options to choose from."""
         models = self.gateway.models
         rows = [
@@ -228,17 +228,17 @@ class Interface:
         }
         await exchange.reply_json(200, told)
 
-    async def dialects(self, exchange: RequestContext) -> None:
+    async def dialects(self, exchange: HttpExchange) -> None:
         """Answer with all dialects, each with an example call."""
         await exchange.reply_json(200, {"dialects": dialect_rows()})
 
-    async def turn(self, exchange: RequestContext) -> None:
+    async def turn(self, exchange: HttpExchange) -> None:
         """Answer with the events of a turn in the playground."""
         exchange.record.route = f"{API}turn"
         body = await self.gateway.read(exchange, TURN)
         await self._tell(exchange, body, lambda model, box, options: turn(model, body["messages"], box, options))
 
-    async def resume(self, exchange: RequestContext) -> None:
+    async def resume(self, exchange: HttpExchange) -> None:
         """Continue a run in the playground with answers to its pending calls, and answer with its events."""
         exchange.record.route = f"{API}resume"
         body = await self.gateway.read(exchange, RESUME)
@@ -250,7 +250,7 @@ class Interface:
 
     async def _tell(
         self,
-        exchange: RequestContext,
+        exchange: HttpExchange,
         body: Any,
         told: Callable[[Model, Toolbox, Options], AsyncGenerator[Mapping[str, Any]]],
     ) -> None:
@@ -289,7 +289,7 @@ class Interface:
             self._tapped[served.settings.name] = served, found
         return found
 
-    def _model(self, exchange: RequestContext, name: str, dialect: str) -> Model:
+    def _model(self, exchange: HttpExchange, name: str, dialect: str) -> Model:
         """Return the model of that name, as it is served or with another dialect."""
         served = self.tapped(self.gateway.models.find(name, exchange.visible))
         exchange.record.model = served.settings.name
@@ -301,7 +301,7 @@ class Interface:
             self._prompted.put(key, found, 1)
         return found
 
-    async def run(self, exchange: RequestContext) -> None:
+    async def run(self, exchange: HttpExchange) -> None:
         """Run a call of a tool that was given on the command line."""
         exchange.record.route = f"{API}run"
         body = await self.gateway.read(exchange, CALL)
@@ -315,7 +315,7 @@ class Interface:
                 200, await run_call(self.tools, body["name"], body["arguments"], body.get("id", "call_1"))
             )
 
-    async def read(self, exchange: RequestContext) -> None:
+    async def read(self, exchange: HttpExchange) -> None:
         """Answer with how dialects parse a reply."""
         body = await self.gateway.read(exchange, READ)
         async with self.gateway.admitted(exchange):
@@ -323,19 +323,19 @@ class Interface:
             told = await asyncio.to_thread(read_reply, body["text"], body.get("dialect", ""), tools)
             await exchange.reply_json(200, told)
 
-    async def draft(self, exchange: RequestContext) -> None:
+    async def draft(self, exchange: HttpExchange) -> None:
         """Answer with the dialect of a chat template."""
         body = await self.gateway.read(exchange, DRAFT)
         async with self.gateway.admitted(exchange):
             told = await asyncio.to_thread(draft, body["template"], body.get("name", ""))
             await exchange.reply_json(200, told)
 
-    async def live(self, exchange: RequestContext) -> None:
+    async def live(self, exchange: HttpExchange) -> None:
         """Answer with the requests that changed since the page's last poll."""
         after = query(exchange).get("after", "0")
         await exchange.reply_json(200, self._ring().changes(_number(after, "after"), self._owner(exchange)))
 
-    async def one_request(self, exchange: RequestContext) -> None:
+    async def one_request(self, exchange: HttpExchange) -> None:
         """Answer with everything that is recorded of a request."""
         number = _number(query(exchange).get("number", ""), "number")
         entry = self._ring().find(number, self._owner(exchange))
@@ -348,16 +348,16 @@ class Interface:
             raise Refused("no requests are recorded: set `live` in [ui]", status=404, code="not_found")
         return self.ring
 
-    def _owner(self, exchange: RequestContext) -> str | None:
+    def _owner(self, exchange: HttpExchange) -> str | None:
         """Return whose requests the key may see: its own, or everybody's (None) for an operator."""
         return None if exchange.owner in self.settings.operators else exchange.owner
 
-    async def list_reports(self, exchange: RequestContext) -> None:
+    async def list_reports(self, exchange: HttpExchange) -> None:
         """Answer with the reports in the folder."""
         rows = await asyncio.to_thread(self.reports.rows) if self.reports else []
         await exchange.reply_json(200, {"reports": rows})
 
-    async def open_report(self, exchange: RequestContext) -> None:
+    async def open_report(self, exchange: HttpExchange) -> None:
         """Answer with an address at which a report can be opened once."""
         body = await self.gateway.read(exchange, NAME)
         ticket = await asyncio.to_thread(self.reports.ticket, body["name"]) if self.reports else None
@@ -365,7 +365,7 @@ class Interface:
             raise Refused(f"there is no report {body['name'][:200]} here", status=404, code="not_found")
         await exchange.reply_json(200, {"address": f"report/{ticket}"})
 
-    async def _report(self, exchange: RequestContext, ticket: str) -> None:
+    async def _report(self, exchange: HttpExchange, ticket: str) -> None:
         """A report, by its ticket."""
         found = await asyncio.to_thread(self.reports.take, ticket) if self.reports else None
         if found is None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from ...errors import Refused
 from ..config.settings import Key, Rates
-from ..context import Headers
+from ..http_exchange import Headers
 
 MINUTE = 60.0
 

@@ -29,7 +29,7 @@ from functools import partial
 
 from ...errors import Refused
 from ..config.settings import Key
-from ..context import Headers
+from ..http_exchange import Headers
 from ..storage.sqlite import Database
 from .rates import Bucket, Lines, Spent, all_running, empty_bucket, limits_of, rate_headers
 

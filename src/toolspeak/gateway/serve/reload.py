@@ -20,7 +20,7 @@ from ..config.settings import Settings
 
 if TYPE_CHECKING:
     from ..app import Gateway
-    from ..context import Receive, Scope, Send
+    from ..http_exchange import Receive, Scope, Send
 
 log = logging.getLogger(__name__)
 

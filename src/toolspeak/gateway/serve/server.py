@@ -80,7 +80,7 @@ def work(
 ) -> None:
     """Run one worker process. `orphaned` becomes readable when the supervisor has died."""
     from ..app import Gateway
-    from ..limits.memory import set_up_malloc
+    from ..limits.memory_trimming import set_up_malloc
     from ..telemetry.access_log import Observer
     from ..telemetry.log_lines import set_up
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...api.incoming import IncomingRequest
-from ..context import RequestContext
+from ..http_exchange import HttpExchange
 from ..registry import Served
 from .log_lines import Lines, request_line
 from .metrics import Metrics
@@ -30,7 +30,7 @@ class Observer:
         record = Record(request_id(headers), method)
         return record, self.traces.begin(record, headers) if self.traces else None
 
-    def request_read(self, exchange: RequestContext, asked: IncomingRequest, served: Served) -> Served:
+    def request_read(self, exchange: HttpExchange, asked: IncomingRequest, served: Served) -> Served:
         """Note the requested model, and return it; its replies are traced if the request is."""
         exchange.record.model = served.settings.name  # not the client's name for it, which may be any text
         exchange.record.stream = asked.stream

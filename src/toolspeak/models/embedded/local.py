@@ -24,7 +24,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from ...api.completions.logprobs import Token, read_tokens, weigh, write_tokens
+from ...api.completions.prompt_scoring import Token, read_tokens, weigh, write_tokens
 from ...api.json_stream import paired, sound
 from ...errors import BadRequest, MissingExtra, ModelError, ServerFailed, UsageError, WeightsError
 from ...events import Event, Finished, Logprobs, Noted, TextDelta
@@ -34,7 +34,7 @@ from ..base import Capability
 from ..sampling import NONE, Sampling
 from ..strategy import Known
 from ..unsupported_settings import without_unsupported
-from . import gguf, logits as llama, states, weights
+from . import gguf_header, logits as llama, states, weights
 from .llama_body import SAMPLING, SHORT, body_of, is_short, raise_error, read_chunk, unused
 from .logits import Llama
 from .states import States
@@ -148,7 +148,7 @@ class Local:
     @functools.cached_property
     def known(self) -> Known:
         """What the file tells of itself. Reads its head and loads nothing. Raises WeightsError."""
-        return gguf.known(self.path) if self.path else EMBEDDED
+        return gguf_header.known(self.path) if self.path else EMBEDDED
 
     def _server(self) -> LlamaServer:
         path = self.path or weights.ensure()
@@ -325,7 +325,7 @@ _loading = threading.Lock()
 
 
 def _load(path: Path, context: int) -> LlamaServer:
-    gguf.metadata(path)
+    gguf_header.metadata(path)
     with _loading:  # two threads must not load the same file twice
         return _load_once(path.resolve(), context, os.getpid())
 

@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ...api.completions.logprobs import beginning
+from ...api.completions.prompt_scoring import beginning
 from ...types import Reply, Usage
 from .states import LEAST, States
 

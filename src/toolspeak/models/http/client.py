@@ -40,9 +40,9 @@ from ..unsupported_settings import without_unsupported
 from .address import parse_address, redact
 from .apis import APIS, able_by
 from .counting import count_chat, count_messages, count_text
+from .http_response import cause, drain, read_all, read_start, refusal, whole_url
 from .providers import ANY, Provider
 from .read_timeout import ReadTimeout
-from .responses import cause, drain, read_all, read_start, refusal, whole_url
 from .sessions import close_sessions, get_session
 from .timeouts import Timeouts, clean_key, timeouts, tries_again
 

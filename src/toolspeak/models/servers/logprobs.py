@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from typing import Literal, get_args
 
-from ...api.completions.logprobs import Token, read_echo, read_tokens, weigh, write_echo, write_tokens
+from ...api.completions.prompt_scoring import Token, read_echo, read_tokens, weigh, write_echo, write_tokens
 from ...api.json_stream import Payload
 from ...api.upstream_errors import excerpt
 from ...errors import ModelError, ServerFailed, UsageError

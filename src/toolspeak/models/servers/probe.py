@@ -29,8 +29,8 @@ from ..http.timeouts import Timeouts
 from ..strategy import by_its_name
 from ..text_calls import Listener
 from .capabilities import Finding, ServerCapabilities, recall, remember
-from .describe import described
 from .logprobs import find_score_method
+from .self_description import described
 
 T = TypeVar("T")
 FIRST, EACH = 90.0, 60.0

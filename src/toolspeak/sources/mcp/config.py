@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from ...errors import UsageError
 from ...files import read_json
 from ...schema.phrases import short
-from ..secrets import in_header
+from ..secret_removal import in_header
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from ...types import Origin, ToolEffect
 from .. import background_loop
 from ..definition_checks import refuse_duplicates, refuse_hostile, refuse_unsendable
 from ..pins import Pins
-from ..secrets import Secrets
+from ..secret_removal import Secrets
 from .config import Address
 from .connection import Connection, listed
 from .logins import Logins, default_path

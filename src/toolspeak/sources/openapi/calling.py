@@ -12,7 +12,7 @@ from ...api.upstream_errors import excerpt
 from ...errors import ToolError
 from ...schema.stepwise_json import loads_or
 from ..definition_checks import refuse_unsendable
-from ..secrets import Secrets
+from ..secret_removal import Secrets
 from .auth import Keys
 from .bodies import form_of, written
 from .fetching import Answer, Bounds, Credentials, SentRequest, exchange

@@ -11,8 +11,8 @@ from urllib.parse import urljoin, urlsplit
 from ...api.upstream_errors import excerpt
 from ...errors import ToolError, UsageError
 from ...models.http.address import parse_address
+from ...models.http.http_response import cause
 from ...models.http.public_only import NOT_PUBLIC, PrivateAddress
-from ...models.http.responses import cause
 from ...models.http.sessions import get_session
 
 if TYPE_CHECKING:

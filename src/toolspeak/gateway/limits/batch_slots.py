@@ -1,4 +1,5 @@
-"""Places for the lines of batches: at most half of all places, and only those that no request wants.
+"""Decides when a line of a batch may run: at most half of the places for concurrent requests are for lines, and only
+while no request waits for one.
 
 A free place goes to the key with the fewest lines running; among several, to the one that was served least recently. A
 line waits as long as it takes. How many lines can wait is bounded by the batches in progress.
@@ -13,8 +14,8 @@ from collections import Counter, deque
 from .admission import Admission, ending
 
 
-class Background:
-    """The places of `admission` that lines of batches may use."""
+class BatchSlots:
+    """The places of `admission` that the lines of batches may take."""
 
     def __init__(self, admission: Admission) -> None:
         self.most = max(1, admission.limits.running // 2)

@@ -1,4 +1,4 @@
-"""One request and its response on the wire: sends data, keeps the connection alive, and notices that the client left.
+"""One HTTP request and its response: sends data, keeps the connection alive, and notices that the client left.
 
 A request may end early: the watcher calls `stop` when the client leaves, the process when its time to drain is over.
 `ended` then holds the reason, which a cancellation alone cannot carry.
@@ -36,7 +36,7 @@ STREAM: Headers = [
 ]
 
 
-class RequestContext:
+class HttpExchange:
     """Sends one response. `headers` are sent with any status; `ended` is why the request was stopped, if it was.
 
     It belongs to the task that creates it. `visible` says which models the client may see and use: all, unless its key

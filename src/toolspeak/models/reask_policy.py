@@ -1,4 +1,5 @@
-"""The ways of asking again, as they are written: what they mean for a model, and who is asked on each."""
+"""Reads the strategies that a user names for asking again (`reask=`), and finds the models that they need. `plan.reask`
+carries them out."""
 
 from __future__ import annotations
 
@@ -30,11 +31,11 @@ class ReaskPolicy:
 
 
 def reask_policy(given: Sequence[str | Model] | None, model: Model) -> ReaskPolicy:
-    """What `given` means for a model that calls tools: None is what suits it, () never asks again.
+    """Return the policy for a model that calls tools. None stands for the usual strategies of the model, () for none.
 
-    Each is `told`, `alone`, `dialect`, `dialect:NAME`, `sampling`, `model:NAME` or a model. Raises UsageError for what
-    is none of these, and for models and dialects that there are not. Nothing is asked or loaded. What is put around the
-    model is put around the others too.
+    Each strategy is `told`, `alone`, `dialect`, `dialect:NAME`, `sampling`, `model:NAME` or a model. Raises UsageError
+    for any other, and for an unknown model or dialect. No request is sent and no model is loaded. Wrappers around the
+    model are also put around the other models.
     """
     if isinstance(model, Around):
         inner = reask_policy(given, model.model)
@@ -53,7 +54,7 @@ def reask_policy(given: Sequence[str | Model] | None, model: Model) -> ReaskPoli
                 continue
             voice = other
             shown = voice.dialect.name if kind == "dialect" and isinstance(voice, Speaker) else voice.name
-            kind = by = _unlike(f"{kind}:{shown}", others)
+            kind = by = _unique_name(f"{kind}:{shown}", others)
             others[by] = voice
         rungs.append(ReaskStrategy(kind, by, "scored" in voice.capabilities))
     return ReaskPolicy(tuple(rungs), others)
@@ -96,7 +97,7 @@ def _another(one: str | Model, name: str) -> Model:
     return calling(named_model(name) if isinstance(one, str) else one)
 
 
-def _unlike(name: str, others: dict[str, Model]) -> str:
-    """The name, told apart from those that are there."""
+def _unique_name(name: str, others: dict[str, Model]) -> str:
+    """Return the name, with a number behind `#` if another model has it already."""
     same = sum(other.partition("#")[0] == name for other in others)
     return f"{name}#{same + 1}" if same else name

@@ -83,11 +83,11 @@ def whole(name: str) -> str:
 def _local(name: str, inner: Local, made: Model) -> Iterator[Row]:
     import importlib.util
 
-    from ..models.embedded import gguf, weights
+    from ..models.embedded import gguf_header, weights
 
     path = inner.path or weights.path_of()
     fetched = inner.path is not None or weights.present()
-    about = gguf.metadata(path) if fetched else {}
+    about = gguf_header.metadata(path) if fetched else {}
     kind = "a GGUF file" if inner.path else "the embedded model"
     yield "model", "ok", f"{kind}, run in this process: {path}"
     yield "about", "told", _about(inner, path, about) if fetched else "not fetched yet; `toolspeak models pull` does"

@@ -8,10 +8,10 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from ...errors import Refused
-from ..context import RequestContext
+from ..http_exchange import HttpExchange
 
 
-def query(exchange: RequestContext) -> dict[str, str]:
+def query(exchange: HttpExchange) -> dict[str, str]:
     """Return the query parameters of a request."""
     return dict(parse_qsl(exchange.scope.get("query_string", b"").decode("latin-1")))
 

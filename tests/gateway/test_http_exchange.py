@@ -15,7 +15,7 @@ from toolspeak.events import Event, TextDelta
 from toolspeak.gateway.app import Gateway
 from toolspeak.gateway.body import Gone
 from toolspeak.gateway.config.settings import ModelSettings, Settings
-from toolspeak.gateway.context import RequestContext
+from toolspeak.gateway.http_exchange import HttpExchange
 from toolspeak.gateway.registry import Served
 from toolspeak.models.base import Capability
 from toolspeak.types import Request
@@ -49,12 +49,12 @@ class Line:
     def body(self) -> bytes:
         return b"".join(message.get("body", b"") for message in self.sent)
 
-    def exchange(self) -> RequestContext:
-        return RequestContext(self.scope, self.receive, self.send)
+    def exchange(self) -> HttpExchange:
+        return HttpExchange(self.scope, self.receive, self.send)
 
 
 @contextmanager
-def attending(exchange: RequestContext) -> Iterator[None]:
+def attending(exchange: HttpExchange) -> Iterator[None]:
     exchange.attend()
     try:
         yield
@@ -123,7 +123,7 @@ def test_two_writers_never_pass_each_other() -> None:
     run(go)
 
 
-async def stopped(exchange: RequestContext, work: Any) -> Exception | None:
+async def stopped(exchange: HttpExchange, work: Any) -> Exception | None:
     """Why a piece of work was stopped."""
     try:
         await work

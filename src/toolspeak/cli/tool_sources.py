@@ -1,5 +1,5 @@
-"""Reads tools from files: the public functions of a Python file, OpenAI-style dicts in a JSON file, an OpenAPI
-document, MCP servers."""
+"""Reads what a command names as the source of its tools: a Python file with functions, a JSON file with OpenAI-style
+dicts, an OpenAPI document, or MCP servers. Also reads the type or the JSON Schema that `--schema` names."""
 
 from __future__ import annotations
 
