@@ -171,6 +171,19 @@ def test_what_is_wrong_is_said(text: str, said: str) -> None:
     assert said in "\n".join(wrong(text))
 
 
+def test_an_empty_key_of_a_model_is_none_and_any_other_empty_file_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EMPTY_KEY", "")
+    (tmp_path / "empty").write_text("\n")
+    for key in ("file = 'empty'", "env = 'EMPTY_KEY'"):
+        settings = parse_config(f"{MODEL}key = {{ {key} }}", folder=tmp_path)
+        assert settings.models["m"].key is None
+    assert "Write the value into it" in "\n".join(wrong(MODEL + "template = 'empty'", tmp_path))
+    header = "[mcp.m]\nurl = 'http://127.0.0.1:9/mcp'\nheaders = { Authorization = { file = 'empty' } }"
+    assert "empty: it is empty. Write the value" in "\n".join(wrong(MODEL + header, tmp_path))
+
+
 def test_a_template_that_cannot_be_rendered_is_told(tmp_path: Path) -> None:
     (tmp_path / "bad.jinja").write_text("{% for m in messages %}{{ m.content }}", "utf-8")
     text = "[models.m]\nupstream = 'scripted:Hi'\ntemplate = 'bad.jinja'"

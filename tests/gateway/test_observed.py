@@ -207,6 +207,32 @@ def test_a_fault_of_ours_is_told_without_what_was_said(
     asyncio.run(go())
 
 
+def test_the_words_of_a_failed_server_are_logged_with_detail_only(
+    serve_models: Callable[..., Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    words = "CUDA out of\x9b memory" + 5000 * "!"
+
+    async def go() -> None:
+        failing = Scripted([ServerFailed(words, code=500)], capabilities=["tools"])
+        async with serve_models(m=failing) as running:
+            running.gateway.observer.lines = Lines(-1)
+            status, headers, text = await post(running.url, CHAT)
+            assert status == 502
+            assert "CUDA" not in text
+            (record,) = [one for one in caplog.records if one.name.startswith("toolspeak.gateway")]
+            line = json.loads(Lines(-1).line(record))
+            assert line["level"] == "warning"
+            assert line["message"].startswith(
+                f"request {headers['x-request-id']}: the model's server failed: upstream_failed, status 500"
+            )
+            assert (line["error"], line["said"]) == ("ServerFailed", "serve -v logs it")
+            said = json.loads(Lines(-1, detail=True).line(record))["said"]
+            assert said.startswith("CUDA out of\\x9b memory!")
+            assert len(said) < 2100
+
+    asyncio.run(go())
+
+
 def test_log_lines_are_json_whatever_is_in_them(tmp_path: Path) -> None:
     path = tmp_path / "log"
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT)

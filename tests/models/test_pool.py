@@ -239,6 +239,20 @@ def test_a_breaker_opens_tries_one_request_and_closes() -> None:
     run(main())
 
 
+def test_the_retries_of_a_request_are_no_further_failures() -> None:
+    async def main() -> None:
+        model = Fake("m", *[ServerFailed("out of memory", code=500)] * 12, "hello")
+        pool = Pool([model], care=Care(attempts=3, failures=5))
+        for failures in range(1, 5):
+            with pytest.raises(ServerFailed, match="out of memory"):
+                await text(pool)
+            assert (model.asked, pool.upstreams[0].failures) == (3 * failures, failures)
+        assert await text(pool) == "hello"
+        assert pool.upstreams[0].failures == 0
+
+    run(main())
+
+
 def test_a_trial_that_is_cancelled_makes_way_for_another() -> None:
     async def main() -> None:
         clock = Clock(100.0)

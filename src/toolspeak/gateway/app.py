@@ -44,6 +44,7 @@ from .storage.batch_store import BatchStore
 from .storage.response_store import ResponseStore
 from .telemetry.access_log import Observer
 from .telemetry.audit_file import use_audit_file
+from .telemetry.log_lines import log_model_failure
 from .telemetry.request_record import UNKNOWN
 from .tool_cache import Toolsets
 
@@ -188,6 +189,8 @@ class Gateway:
         told.request_id = exchange.record.id
         if told.status == 500:
             log.error("request %s failed", exchange.record.id, exc_info=error)
+        elif self.observer.lines:
+            log_model_failure(exchange.record.id, error, told.code)
         if exchange.over:
             return
         if told.code in FINAL:

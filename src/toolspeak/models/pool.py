@@ -37,8 +37,8 @@ RESERVE = 10.0
 class Care:
     """How a pool handles failing upstreams.
 
-    `attempts` is how often one request is sent in total. `failures` in a row open the circuit breaker of an upstream:
-    it gets no requests for `rest` seconds, then a single trial request. `budget` is the share of requests that may be
+    `attempts` is how often one request is sent in total. `failures` in a row open the circuit breaker of an upstream;
+    a request and its retries count once. It gets no requests for `rest` seconds, then a single trial request. `budget` is the share of requests that may be
     sent again to the same upstream.
     """
 
@@ -117,8 +117,9 @@ class Upstream:
             self.failures = self.care.failures - 1
             log.info("%s answers again", self.name)
 
-    def end(self, error: BaseException | None, trial: bool) -> None:
-        """Note the end of a request; `error` is what ended it. A cancellation says nothing about the upstream."""
+    def end(self, error: BaseException | None, trial: bool, *, retry: bool = False) -> None:
+        """Note the end of a request, or of its `retry` here; `error` is what ended it. A cancellation says nothing about
+        the upstream."""
         self.in_flight -= 1
         self._on_trial = self._on_trial and not trial
         if error is None or (isinstance(error, ModelError) and not _down(error)):
@@ -128,7 +129,7 @@ class Upstream:
             self.limited_until = self._clock() + min(error.retry_after, PATIENCE)
         if isinstance(error, ModelError) and _down(error):
             self.failed += 1
-            self.failures += 1
+            self.failures += not retry
             self.last = copy.copy(error)  # without its traceback, whose frames hold the request
             if self.failures >= self.care.failures:
                 self._open()
@@ -136,7 +137,7 @@ class Upstream:
     def _open(self) -> None:
         if self._open_until is None:
             log.warning(
-                "%s failed %d times in a row: it gets no requests for %g s", self.name, self.failures, self.care.rest
+                "%s failed %d requests in a row: it gets no requests for %g s", self.name, self.failures, self.care.rest
             )
             self.opened += 1
         self._open_until = self._clock() + self.care.rest
@@ -238,7 +239,7 @@ class Pool:
             outcome = error
             raise
         finally:
-            upstream.end(outcome, trial)
+            upstream.end(outcome, trial, retry=tried.count(upstream) > 1)
 
     async def load(self) -> None:
         """Do what the first request would wait for: probe servers, load models of this process."""
@@ -255,9 +256,7 @@ class Pool:
         if not up:
             first = min(self.upstreams, key=lambda one: one.back_in)
             soonest = max(1.0, first.back_in)
-            said = (
-                f"{self.name} is down: it failed {first.failures} times in a row, and is tried again in {soonest:.0f} s"
-            )
+            said = f"{self.name} is down: it failed {first.failures} requests in a row, and is tried again in {soonest:.0f} s"
             down = ServerFailed(f"{said}. The last failure: {first.last}", code=503, retry_after=soonest)
             down.reason = "the model's server is down"
             raise down from first.last

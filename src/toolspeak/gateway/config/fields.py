@@ -103,17 +103,19 @@ class Table:
         for inner in around._values:
             yield inner, around.table(inner)
 
-    def secret(self, name: str) -> str | None:
-        """Return the secret in the environment variable or file that the field names. A literal secret is an error."""
+    def secret(self, name: str, *, optional: bool = False) -> str | None:
+        """Return the secret in the environment variable or file that the field names. A literal secret is an error, and
+        so is an empty one, unless it is `optional`: then it means none."""
         values = self.take(name, _reference, None)
         if values is None:
             return None
         (kind, where), *_ = values.items()
         if kind == "env":
-            if not (value := os.environ.get(where, "").strip()):
+            value = os.environ.get(where, "").strip()
+            if where not in os.environ if optional else not value:
                 self.wrong(f"the environment variable {where[:100]} is not set", name)
             return value or None
-        return (self._read(where, name) or "").strip() or None
+        return (self._read(where, name, optional=optional) or "").strip() or None
 
     def read(self, name: str) -> str | None:
         """Return the text of the file that the field names."""
@@ -127,7 +129,7 @@ class Table:
                 found = did_you_mean(near(name, self._known)) or f" There are {', '.join(sorted(self._known))}."
                 self.wrong(f"unknown field.{found}", name)
 
-    def _read(self, path: str, name: str) -> str | None:
+    def _read(self, path: str, name: str, *, optional: bool = False) -> str | None:
         try:
             found = (self.file.folder / path).read_text("utf-8")
         except OSError as error:
@@ -135,9 +137,9 @@ class Table:
         except ValueError:
             self.wrong(f"{path}: it is not UTF-8", name)
         else:
-            if found.strip():
+            if any((optional, found.strip())):
                 return found
-            self.wrong(f"{path}: it is empty", name)
+            self.wrong(f"{path}: it is empty. Write the value into it, or remove this field", name)
         return None
 
 

@@ -117,7 +117,7 @@ def _model(name: str, table: Table) -> ModelSettings:
         clear_results=table.take("clear_results", whole(0, ENOUGH), 0),
         keep_results=table.take("keep_results", whole(1, ENOUGH), 5),
         price=_price(table.table("price")) if table.has("price") else None,
-        key=table.secret("key"),
+        key=table.secret("key", optional=True),
     )
     table.close()
     return made

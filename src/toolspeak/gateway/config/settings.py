@@ -22,8 +22,8 @@ class Limits:
       `keep_alive` the pause in a stream after which a keep-alive is sent.
     - `running` requests are answered at once; `waiting` more may wait for `patience`.
     - `drain` is the time that open streams get once the gateway is told to stop.
-    - A request is sent to upstreams `attempts` times at most. An upstream that failed `failures` times in a row gets no
-      requests for `rest`.
+    - A request is sent to upstreams `attempts` times at most. An upstream at which `failures` requests in a row failed
+      gets no requests for `rest`.
     """
 
     body: int = 10_000_000

@@ -11,10 +11,14 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any
 
+from ...display import visible
+from ...errors import BadRequest, ModelError
 from .request_record import Record
 
 Error = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
+
+log = logging.getLogger(__name__)
 
 AUDIT = "toolspeak.audit"
 """The logger of decisions about calls, one line each."""
@@ -26,7 +30,7 @@ class Lines(logging.Handler):
     """Writes each `logging` record, and the lines of requests (`write`), as a line of JSON.
 
     `secrets` are removed. Of an exception only its class and its places in the code are written; its message, which may
-    repeat a conversation, only with `detail`.
+    repeat a conversation, only with `detail`. Of a model's error, instead of places, the line says how to get it.
     """
 
     def __init__(self, descriptor: int, secrets: Iterable[str] = (), *, detail: bool = False) -> None:
@@ -82,6 +86,18 @@ def set_up(secrets: Iterable[str] = ()) -> Lines:
     return lines
 
 
+def log_model_failure(request: str, error: BaseException, code: str) -> None:
+    """Log that a request failed because the model did, unless the client gets the reason itself."""
+    match error:
+        case BadRequest():
+            pass
+        case ModelError():
+            status = f", status {status}" if (status := getattr(error, "code", 0)) else ""
+            log.warning("request %s: the model's server failed: %s%s", request, code, status, exc_info=error)
+        case _:
+            pass
+
+
 def request_line(record: Record) -> str:
     """Return the log line of one request. Fields without information are left out."""
     told: dict[str, Any] = {
@@ -133,11 +149,14 @@ def _message(record: logging.LogRecord) -> str:
 def _failure(error: Error | bool, *, detail: bool) -> dict[str, Any]:
     if not isinstance(error, tuple) or error[1] is None:
         return {}
-    frames = traceback.extract_tb(error[2])
-    told: dict[str, Any] = {
-        "error": type(error[1]).__name__,
-        "where": [f"{frame.filename.rpartition('site-packages/')[2]}:{frame.lineno} {frame.name}" for frame in frames],
-    }
+    told: dict[str, Any] = {"error": type(error[1]).__name__}
+    if isinstance(error[1], ModelError):
+        told["said"] = "serve -v logs it"
+    else:
+        frames = traceback.extract_tb(error[2])
+        told["where"] = [
+            f"{frame.filename.rpartition('site-packages/')[2]}:{frame.lineno} {frame.name}" for frame in frames
+        ]
     if detail:
-        told["said"] = str(error[1])[:2000]
+        told["said"] = visible(str(error[1])[:2000])
     return told
