@@ -93,7 +93,7 @@ def prompt_too_long(body: Any, said: str) -> PromptTooLong | None:
         return None
     tokens, limit = _whole(error.get("n_prompt_tokens")), _whole(error.get("n_ctx"))
     limit = _limit_in(said) if limit is None else limit
-    tokens = _most_above(limit, said) if tokens is None else tokens
+    tokens = _prompt_tokens_in(limit, said) if tokens is None else tokens
     told = f"the prompt is too long for the model's context: {said.rstrip('.')}. Give fewer tools or messages"
     return PromptTooLong(told, tokens=tokens, limit=limit)
 
@@ -104,8 +104,8 @@ def _limit_in(said: str) -> int | None:
     return next((_whole(match[1]) for match in matches if match), None)
 
 
-def _most_above(limit: int | None, said: str) -> int | None:
-    """Return the largest number above the limit in a server's message: the tokens of the prompt."""
+def _prompt_tokens_in(limit: int | None, said: str) -> int | None:
+    """Return the number of the prompt's tokens in a server's message: the largest number, if it is above the limit."""
     numbers = [number for text in re.findall(NUMBER, said) if (number := _whole(text)) is not None]
     return max((number for number in numbers if limit is None or number > limit), default=None)
 
@@ -134,7 +134,8 @@ def words(body: Any) -> str:
 
 
 def _message_in(body: Any) -> Any:
-    """Return the innermost value under a message's usual names; the table itself if it has none of them."""
+    """Return the message in an error's body, at most four levels deep in `error`, `message`, `detail` or `msg`; the body
+    itself if it has none of these."""
     for _ in range(4):
         table = _table(body)
         inner = next((table[key] for key in ("error", "message", "detail", "msg") if table.get(key)), None)

@@ -34,9 +34,14 @@ OTHER_WORDS = "Sorry, the text does not say so; I would have to guess."
 
 
 class Extraction(NamedTuple):
-    """How a value is extracted: the tool whose arguments describe it, the function that builds it from checked
-    arguments, and the one that reads a reply as a call of the tool. `wrapped`: the value is the single argument
-    `value`. `wanted` describes the value in errors."""
+    """How a value is extracted.
+
+    - `tool`: its arguments describe the value.
+    - `build`: makes the value from checked arguments.
+    - `read`: reads a reply as a call of the tool.
+    - `wrapped`: whether the value is the tool's only argument, `value`.
+    - `wanted`: describes the value in errors.
+    """
 
     tool: Tool[..., Any]
     build: Callable[[Mapping[str, Any]], Any]

@@ -61,8 +61,9 @@ SKIP_TWO = Step("", jumps=(1, 3))
 def name_fits(pattern: str, name: str, *, wide: bool) -> bool:
     """Whether a tool's name matches a pattern (`read_*`), by `fnmatch`.
 
-    A wide match ignores case, and the width and style of letters. A narrow pattern in ASCII matches no name with other
-    letters, which may only look the same.
+    A `wide` match is for forbidding rules: it ignores case and the width and style of letters, so that no look-alike
+    gets past. A narrow match is for allowing rules: letters must be the same, and a pattern in ASCII matches no name
+    with other letters.
     """
     if wide:  # lower case may turn one letter into two, so the original pattern is tried too
         return any((fnmatchcase(_skeleton(name), _skeleton(pattern)), fnmatchcase(name, pattern)))
@@ -78,7 +79,7 @@ def _skeleton(text: str) -> str:
 
 
 def text_fits(pattern: str, text: str) -> bool:
-    """Whether a text matches an allowing pattern in every reading."""
+    """Whether a text certainly matches a pattern (narrow, for allowing rules): it has one reading, which matches."""
     if pattern == EVERYTHING:
         return True
     if not _is_clear(pattern, text) or ("/" in pattern and not _LINE_BREAKS.isdisjoint(text)):
@@ -87,7 +88,8 @@ def text_fits(pattern: str, text: str) -> bool:
 
 
 def text_may_fit(pattern: str, text: str) -> bool | None:
-    """Whether a text matches a forbidding pattern in any reading; None if that cannot be decided."""
+    """Whether a text may match a pattern (wide, for forbidding rules): True if any reading of it matches, None if that
+    cannot be decided."""
     if pattern == EVERYTHING:
         return True
     if len(text) > LONGEST:

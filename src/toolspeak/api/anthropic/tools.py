@@ -20,9 +20,11 @@ SEARCH = "tool_search_tool_"
 
 
 def read_tools(tools: Iterable[tuple[str, Payload]], reading: Reading) -> list[Payload]:
-    """Return the tools, given with their places, as dicts of functions; a toolset becomes several. A tool of an unknown
-    type counts as run by its provider. Raises Refused for one of an unknown type with a schema, because the client
-    should run it."""
+    """Return the functions, as dicts, for tools that are given with their places in the request.
+
+    A toolset becomes several functions. A tool of an unknown type is one that the provider would run; it goes to
+    `reading.hosted`. If such a tool has a schema, the client is to run it: that raises Refused.
+    """
     out: list[Payload] = []
     for where, tool in tools:
         kind = tool.get("type", "custom")
@@ -60,7 +62,7 @@ def deferred(rows: list[Payload], places: Mapping[str, int]) -> dict[str, int | 
 
 
 def member_names(rows: list[Payload]) -> dict[str, tuple[str, Payload]]:
-    """Return how the calls of toolset members are reported, by the members' names."""
+    """Return the reported type and name of calls, by the tools' names, for the tools that come from a toolset."""
     return {row["name"]: (MEMBER, row["member"]) for row in rows if "member" in row}
 
 

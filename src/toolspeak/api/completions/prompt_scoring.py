@@ -70,7 +70,7 @@ def weigh(before: Sequence[Token], whole: Sequence[Token], spare: int) -> Genera
             continue
         kind, text = whole[first][1], ids[first:last]
         if kind == "head":
-            total += yield from _beside(ids[:first], ids[first], spare)
+            total += yield from _as_alternative(ids[:first], ids[first], spare)
         else:
             total += _summed(_rows((yield (_forced if kind == "whole" else _biased)(ids[:first], text))), text)
     return total
@@ -88,9 +88,12 @@ def _biased(prompt: list[int], ids: list[int]) -> Payload:
     return _body(prompt, 1) | {"logit_bias": [[ids[0], FORCE]]}
 
 
-def _beside(prompt: list[int], number: int, spare: int) -> Generator[Payload, Payload, float]:
-    """Return log P of a token that starts a multi-byte character. The server holds its text back and so reports nothing
-    about it. But it is listed among the most likely alternatives to another token that is forced in its place."""
+def _as_alternative(prompt: list[int], number: int, spare: int) -> Generator[Payload, Payload, float]:
+    """Return log P of a token that begins a multi-byte character.
+
+    Its text is incomplete, so the server reports nothing about it if it is generated. The function forces the token
+    `spare` in its place, and reads the likelihood of `number` in the list of likely alternatives.
+    """
     told = _rows((yield _biased(prompt, [spare]) | {"n_probs": LIKELIEST}))
     standing = _summed(told, [spare])
     for row in records(told[0].get("top_logprobs")):

@@ -27,9 +27,14 @@ FAILED = "mcp_tool_execution_error"
 
 @dataclass(frozen=True, slots=True)
 class HostedItem:
-    """The item of a call: its type, the prefix of its id, and the events that a stream has before the result: their
-    names, and the event and field for the arguments, if the API has one. `fields` returns the item's fields from the
-    arguments and the result, None while there is none."""
+    """How the API reports a call that the gateway runs.
+
+    - `kind`: the type of the call's item.
+    - `prefix`: the beginning of the item's id.
+    - `words`: the names of the stream's events before the result.
+    - `fields`: makes the item's fields from the arguments and the result, which is None while the call runs.
+    - `written`: the event and the field for the arguments; "" and "" if the API has none.
+    """
 
     kind: str
     prefix: str
@@ -120,8 +125,11 @@ def listing_events(item: Payload, index: int) -> Iterator[tuple[str, Payload]]:
 
 
 def sealed_run(key: str, run: str, arguments: str, result: ToolResult) -> Payload:
-    """Return the reasoning item with a call and its result in `encrypted_content`; `run` is the id of the call's item.
-    Clients that request that field send it back, even if they know neither the call's item nor our field."""
+    """Return a reasoning item that carries a call and its result, sealed in `encrypted_content`.
+
+    Clients send that field back with the next request, also those that do not know the call's own item. `key` is the id
+    of the reasoning item, `run` that of the call's item.
+    """
     kept = {"item": run, "name": result.name, "arguments": arguments, "result": result.text}
     return {"id": key, "type": "reasoning", "summary": [], "encrypted_content": seal(json.dumps(kept).encode())}
 

@@ -65,9 +65,15 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The tools of a request: the tools themselves; the names of ignored fields; the types of provider's tools, each
-    with its name there; types and reported names by tool; the tools that are hidden until a message refers to them, and
-    whether the gateway searches those."""
+    """What a request offers.
+
+    - `tools`: the tools that the model can call.
+    - `ignored`: the fields that have no effect.
+    - `hosted`: the tools that a provider would run, each by its type and its place in the request.
+    - `names`: for each tool, its type and the name (and namespace) under which its calls are reported.
+    - `deferred`: the tools that are hidden until a message refers to them, each with that message's index, or None.
+    - `search`: whether the gateway searches the hidden tools. If the client offers a search of its own, it does not.
+    """
 
     tools: tuple[Tool[..., Any], ...]
     ignored: tuple[str, ...]

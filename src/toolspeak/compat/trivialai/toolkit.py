@@ -1,4 +1,4 @@
-"""A set of functions in the form of the current package: described by signature, called by `tool-call`.
+"""`ToolKit`, the interface of trivialai 0.7.18: functions are described by their signatures, and a call is a `tool-call`.
 
 {"type": "tool-call", "tool": "screenshot", "args": {"url": "https://example.org/"}}
 """

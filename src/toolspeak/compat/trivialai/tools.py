@@ -1,4 +1,5 @@
-"""A set of functions in the format of the article: listed with types, called by `functionName` and `args`.
+"""`Tools`, the interface of the article that introduced trivialai: functions are listed with their types, and a call has
+`functionName` and `args`.
 
     {"functionName": "screenshot", "args": {"url": "https://example.org/"}}
 

@@ -69,9 +69,12 @@ async def server_context(model: Http) -> int | None:
 
 
 async def glance(model: Http, *, scoring: bool = True) -> ServerCapabilities | None:
-    """What one cheap question tells: whether a llama.cpp lays offered tools out, drops them, which it does without a
-    word where its model's template knows none, or refuses them. None for any other server. Generates nothing, but for
-    a small model that gets no tools: with `scoring`, that is asked how likely some words are. Raises ModelUnreachable."""
+    """Return what cheap requests reveal about a llama.cpp server; None for any other server.
+
+    They show whether the server puts offered tools into the prompt, drops them silently (if its model's template has no
+    place for tools) or refuses them. Nothing is generated, with one exception: with `scoring`, a small model that gets
+    no tools is asked for the likelihood of some words. Raises ModelUnreachable.
+    """
     if model.api != "openai":
         return None
     llama = PROGRAMS["llama.cpp"]

@@ -1,5 +1,7 @@
-"""The logins at MCP servers, in a file that only its user can read. `toolspeak mcp login` writes it, every client reads
-it.
+"""The logins at MCP servers, in a file that only its user can read.
+
+`toolspeak mcp login` writes the file. Every connection to a server over HTTP reads it (`session`): those of a program,
+of the command line and of the gateway.
 
 A login contains the tokens and everything needed to renew them. The SDK's provider keeps the expiry time and the
 renewal address only in the process that logged in.

@@ -47,7 +47,7 @@ class Server:
         prefix: str = "",
         only: Sequence[str] = (),
         without: Sequence[str] = (),
-        timeout: float = 60.0,
+        timeout: float,
         pins: Pins | None = None,
         accept: bool | Collection[str] = False,
     ) -> None:
