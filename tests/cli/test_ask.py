@@ -89,7 +89,7 @@ BROKEN = {
     "def f(:\n": "broken.py, line 1: SyntaxError",
     "import os\nimport nothing_of_that_name\n": "broken.py, line 2: ModuleNotFoundError: No module named",
     "x = 1\n\ny = x / 0\n": "broken.py, line 3: ZeroDivisionError: division by zero\n    y = x / 0",
-    "raise SystemExit(3)\n": "broken.py, line 1: SystemExit: 3. It ends the program while it is loaded",
+    "raise SystemExit(3)\n": "broken.py, line 1: SystemExit: 3. It ends the program when it is loaded",
     "x = 1\n": "broken.py has no public function",
     "a = '\xe9'\n": "broken.py",
     "import beside\n": "beside.py, line 1: SyntaxError",
