@@ -91,8 +91,12 @@ def resolve(module: str, name: str) -> tuple[Definition, str]:
             return resolve(absolute(node, module), alias.name)
         if isinstance(node, ast.Assign):
             return node, text_of(following)
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(node, ast.ClassDef):
             return node, ast.get_docstring(node) or ""
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            # Of overloads the first is shown, and the definition that follows them has the docstring.
+            whole = [each for each in body if isinstance(each, type(node)) and name in bound(each)]
+            return node, ast.get_docstring(whole[-1]) or ""
     raise LookupError(f"{module} defines no {name}")
 
 

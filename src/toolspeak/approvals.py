@@ -12,8 +12,9 @@ from typing import Any
 
 from .audit import audit
 from .errors import ApprovalNeeded, NotApproved
+from .models.sampling import checked_function
 from .policy.digests import call_digest, definition_digest
-from .policy.policy import Decision, Policy
+from .policy.policy import Decision, Policy, checked_policy
 from .running import in_thread
 from .types import Message, Note, Origin, Pending, Tool, ToolCall
 
@@ -53,6 +54,11 @@ class ApprovalGate:
     approve: Approve | None = None
     messages: Sequence[Message] = ()
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for anything but a policy and a function."""
+        checked_policy(self.policy)
+        checked_function("approve", self.approve)
 
     async def ask(self, call: ToolCall, tool: Tool[..., Any], tools: Sequence[Tool[..., Any]]) -> ToolCall | Answer:
         """The call that may run, or the answer that replaces its result. Raises NotApproved, and ApprovalNeeded if

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .dialects import get as dialect, names as dialects
 from .errors import UsageError
+from .models.sampling import checked_function
 from .schema.infer import as_tools
 from .types import Message, Reply
 from .wire import decode as decoding, render as rendering
@@ -44,7 +45,7 @@ class Decoder(decoding.Decoder):
         thoughts: Thoughts = "split",
         ids: Callable[[], str] | None = None,
     ) -> None:
-        super().__init__(_dialect(d), as_tools(tools), prompt, thoughts, ids)
+        super().__init__(_dialect(d), as_tools(tools), prompt, thoughts, checked_function("ids", ids))
 
 
 def parse(

@@ -20,7 +20,7 @@ from .models.base import Around, Model
 from .models.fallback import calling, look
 from .models.reask_policy import ReaskPolicy, reask_policy
 from .models.resolve import model as named_model
-from .models.sampling import check_options, checked_setting, sampling
+from .models.sampling import check_options, checked_function, checked_setting, sampling
 from .plan import checked, decide as deciding, summarize as concluding
 from .plan.effects import Plan, Run
 from .plan.extract import with_output
@@ -179,9 +179,8 @@ def job(prompt: Prompt, tools: Any, options: Options) -> Job:
 
     model, again = decided()
     limits = _limits(options.get("limits"))
-    return Job(
-        request, model, box, limits, options.get("approve"), checked_policy(options.get("policy")), again, decided
-    )
+    approve = checked_function("approve", options.get("approve"))
+    return Job(request, model, box, limits, approve, checked_policy(options.get("policy")), again, decided)
 
 
 FEW = 10
@@ -355,6 +354,8 @@ async def agenerate_checked(
     **settings: Unpack[Settings],
 ) -> T:
     """As `generate_checked`, awaited."""
+    if not callable(transform):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"transform: expected a function or a type, received {transform!r:.80}")
     task = await job(prompt, (), {"model": model, **settings}).ready()
     return await task.value(checked.generate_checked(task.request, transform, **task.again(tries)))
 

@@ -103,6 +103,8 @@ def test_a_server_that_takes_tools(doctor: Doctor, serve: Callable[..., str]) ->
     assert code == 0
     assert rows["asked"].startswith("native: ")
     assert rows["change"].startswith("no change is needed; `toolspeak tune http://")
+    assert rows["saved"].startswith("until ")
+    assert Path(rows["saved"].partition("to forget it, delete ")[2]).is_file()
 
 
 def test_a_server_that_ignores_tools(doctor: Doctor, serve: Callable[..., str]) -> None:

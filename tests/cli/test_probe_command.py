@@ -23,6 +23,9 @@ def test_a_table_and_what_it_means(cli: Cli, url: str, place: Path) -> None:
     assert "✓ chat            said 'hello'" in lines
     assert any(line.startswith("✗ tools") and "does not support tools" in line for line in lines)
     assert lines[-1].startswith("asked: prompted in tool-json in messages: ")
+    (kept,) = (place / "cache" / "probes").iterdir()
+    assert lines[-2].startswith("saved: until ")
+    assert lines[-2].endswith(f"delete {kept}")
     assert "\x1b" not in done.stdout
     assert len(list((place / "cache" / "probes").iterdir())) == 1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -41,6 +42,26 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "retries": (lambda: ts.model(SERVER, retries=-1), "retries: expected a whole number from 0"),
     "look": (lambda: ts.model(SERVER, look="no"), "look: expected True or False, received 'no'"),  # type: ignore[arg-type]
     "a dialect's file": (lambda: ts.model(SERVER, dialect="acorn.py"), "a file is read by --dialect.*give the Dialect"),
+    "approve": (lambda: ts.run("Hi", tools=[weather], approve=True), "approve: expected a function, received True"),  # type: ignore[arg-type]
+    "a toolbox's approve": (
+        lambda: asyncio.run(ts.Toolbox(weather).arun([], approve="yes")),  # type: ignore[arg-type]
+        "approve: expected a function, received 'yes'",
+    ),
+    "a toolbox's policy": (
+        lambda: asyncio.run(ts.Toolbox(weather).arun([], policy=True)),  # type: ignore[arg-type]
+        "policy: expected a toolspeak.Policy",
+    ),
+    "transform": (lambda: ts.generate_checked(SERVER, 3, "Hi"), "transform: expected a function or a type, received 3"),  # type: ignore[arg-type]
+    "progress": (
+        lambda: ts.batch([{"text": "a"}], "unused", model=SERVER, progress=True),  # type: ignore[arg-type]
+        "progress: expected a function, received True",
+    ),
+    "ids": (lambda: ts.Decoder("hermes", ids="c1"), "ids: expected a function, received 'c1'"),  # type: ignore[arg-type]
+    "a model's name as a dialect": (
+        lambda: ts.dialect("gpt-oss"),
+        "did you mean 'harmony'. Models with this name speak it",
+    ),
+    "another model's name as a dialect": (lambda: ts.dialect("qwen3"), "did you mean 'hermes'"),
     "a text": (lambda: ts.parse(None, "hermes"), "text: expected what a model wrote, a str, received NoneType"),  # type: ignore[arg-type]
     "a dialect": (lambda: ts.parse("x", None), "expected the name of a dialect or a Dialect, received NoneType"),  # type: ignore[arg-type]
     "a decoder's dialect": (lambda: ts.Decoder(7), "expected the name of a dialect or a Dialect, received int"),  # type: ignore[arg-type]
@@ -52,3 +73,12 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
 def test_what_cannot_be_is_a_usage_error_that_says_what_was_meant(made: Callable[[], Any], words: str) -> None:
     with pytest.raises(ts.UsageError, match=words):
         made()
+
+
+def test_a_closed_decoder_takes_no_more_text() -> None:
+    decoder = ts.Decoder("hermes")
+    decoder.feed("It rains")
+    assert decoder.close()
+    with pytest.raises(ts.UsageError, match="this Decoder is closed"):
+        decoder.feed(".")
+    assert decoder.close() == []

@@ -12,7 +12,7 @@ from typing import Any, Unpack, cast
 
 from ..calling_thread import Here, run_sync_here
 from ..errors import UsageError
-from ..models.sampling import check_options
+from ..models.sampling import check_options, checked_function
 from ..verbs import Settings
 from ..wire.dialect import Dialect
 from . import openai_batch
@@ -143,6 +143,7 @@ class BatchJob:
         check_options(self.options, ["model", *BatchOptions.__annotations__], "a batch")
         own = {name: self.options.pop(name) for name in list(self.options) if name in OWN}
         _check_numbers(own)
+        checked_function("progress", own.get("progress"))
         prompt = read_prompt(self.prompt)
         source = open_input(self.rows)
         form = output_format(own.get("format") or FORM_OF_INPUT.get(source.form, "jsonl"))

@@ -194,6 +194,8 @@ def probed(inner: Http) -> ServerCapabilities:
 
 
 def _seen(name: str, known: ServerCapabilities, chosen: Strategy) -> Iterator[Row]:
+    from ..models.servers.capabilities import saved
+
     able = known.can("chat") or known.can("completions")
     yield "server", "ok" if able else "broken", f"{known.server or 'not known by name'}, model {known.model}"
     if len(known.models) > 1:
@@ -207,6 +209,7 @@ def _seen(name: str, known: ServerCapabilities, chosen: Strategy) -> Iterator[Ro
         names = [one for one, finding in known.found.items() if finding.answer == answer]
         if names:
             yield f"tried: {answer}", "told", ", ".join(names)
+    yield "saved", "told", saved(known)
     yield "change", "told", _advice(name, known, chosen)
 
 

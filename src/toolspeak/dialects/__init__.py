@@ -18,7 +18,7 @@ def names() -> list[str]:
 
 def get(name: str | Dialect) -> Dialect:
     """The dialect of that name (`-` and `_` are the same), or the dialect itself if it is one. Raises UnknownDialect
-    with the nearest names."""
+    with the nearest names, or with that of the dialect which models of this name speak."""
     if isinstance(name, Dialect):
         return name
     wanted = name.strip().lower().replace("_", "-")
@@ -31,9 +31,20 @@ def get(name: str | Dialect) -> Dialect:
                 "give the Dialect that it holds",
                 name=name,
             )
+        if spoken := _of_model(wanted):
+            hint = f"did you mean {spoken!r}? Models with this name speak it"
+            raise UnknownDialect(f"no dialect is called {name!r}; {hint}", name=name, near=[spoken])
         hint = f"near ones: {', '.join(near)}" if near else f"`toolspeak dialects` lists all {len(names())}"
         raise UnknownDialect(f"no dialect is called {name!r}; {hint}", name=name, near=near)
     return found
+
+
+def _of_model(name: str) -> str:
+    """The name of the dialect which models whose names begin like this certainly speak; "" if there is none."""
+    rows = [
+        (len(part), d.name) for d in _all().values() for part in d.models if f"{name}-".startswith(f"{part.lower()}-")
+    ]
+    return max(rows, default=(0, ""))[1]
 
 
 @cache

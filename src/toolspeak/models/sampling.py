@@ -95,6 +95,15 @@ def check_options(options: Collection[str], known: Collection[str], who: str) ->
             raise UsageError(f"{name}: unknown option of {who}.{meant} The options are {', '.join(known)}")
 
 
+def checked_function(name: str, value: Any) -> Any:
+    """The function in an option, None for none. Raises UsageError for anything else."""
+    if callable(value):
+        return value
+    if value is None:
+        return None
+    raise UsageError(f"{name}: expected a function, received {value!r:.80}")
+
+
 def check_settings(request: Request, who: str, known: Collection[str] | None, *, logprobs: bool = True) -> None:
     """Raises UsageError for settings that the API of `who` does not support, which would be dropped silently.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..errors import UsageError
 from ..events import ArgumentsDelta, Event, Finished, TextDelta
 from ..types import Reply, Tool
 from .dialect import Dialect
@@ -19,6 +20,7 @@ from .reading.state import State
 
 class Decoder:
     """Converts text to events. `feed` takes the next piece of the reply, `close` ends it; neither raises on any text.
+    A piece after `close` raises UsageError.
 
     `tools`: None accepts calls of any name, () of none. `prompt` is the text that the reply continues, "" if there was
     none, None if it is unknown; control markers that were defused in it are restored in the reply. `thoughts`: "split"
@@ -58,6 +60,8 @@ class Decoder:
 
     def _read(self, chunk: str) -> list[Event]:
         """The events of a piece that the readers have to look at."""
+        if self.done:
+            raise UsageError("this Decoder is closed: a new reply needs a new Decoder")
         s = self.state
         step = s.step
         s.add(chunk)

@@ -57,6 +57,7 @@ def _server(name: str) -> Http:
 
 
 def _table(out: Out, known: ServerCapabilities) -> None:
+    from ...models.servers.capabilities import saved
     from ...models.strategy import strategy
 
     about = [known.address, known.model]
@@ -66,4 +67,5 @@ def _table(out: Out, known: ServerCapabilities) -> None:
     marks = {"yes": ("✓", "green"), "no": ("✗", "red"), "unclear": ("?", "yellow")}
     for name, finding in known.found.items():
         out.line(f"{name:<15} {finding.evidence}", before=marks[finding.answer])
+    out.line(f"saved: {saved(known)}")
     out.line(f"asked: {strategy(known.known).line}")

@@ -169,6 +169,15 @@ def remember(seen: ServerCapabilities) -> None:
             file.write(text.encode())
 
 
+def saved(seen: ServerCapabilities) -> str:
+    """Until when and where the result of a probe is kept, and how to forget it."""
+    path = _path(seen.address, seen.model)
+    if not path.exists():
+        return f"nothing, since {path} cannot be written"
+    until = time.strftime("%Y-%m-%d %H:%M", time.localtime(seen.at + DAY))
+    return f"until {until} all your programs ask this model as found here; to forget it, delete {path}"
+
+
 def _folder() -> Path:
     return cache_dir() / "probes"
 
