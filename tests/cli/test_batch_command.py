@@ -80,7 +80,7 @@ def test_a_schema_is_extracted(folder: Path) -> None:
             "expected a JSON Schema, with `type` or another keyword, received {'order': 7}",
         ),
         (["--schema", "tools.py:refund"], "cannot extract a function: expected a type"),
-        (["--schema", "tools.py:Nothing"], "tools.py holds no Nothing"),
+        (["--schema", "tools.py:Nothing"], "tools.py has no Nothing"),
         (["--schema", "nothing"], "expected MODULE:NAME or FILE.py:NAME"),
         (["--verb", "extract"], "kind: expected a type or a JSON Schema"),
         (["--format", "xml"], "format: expected jsonl"),

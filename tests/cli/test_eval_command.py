@@ -58,7 +58,7 @@ def test_cases_that_a_recording_does_not_hold_say_why(cli: Cli, cases: Path, pla
     ts.decide("3 + 4?", model=ts.record(ts.Scripted(RIGHT), place / "other.jsonl"))
     done = cli("eval", "cases.jsonl", "--tools", "weather.py", "--model", "replay:other.jsonl")
     assert (
-        "error: 6 cases of replay:other.jsonl have no answer, the first sum0: NotRecorded: other.jsonl holds no"
+        "error: 6 cases of replay:other.jsonl have no answer, the first sum0: NotRecorded: other.jsonl has no answer to this"
         in done.stderr
     )
     assert "3 + 4? (0)" in done.stderr  # how it differs

@@ -70,7 +70,7 @@ def test_a_json_schema_and_a_whole_text(cli: Cli, script: Script, place: Path) -
     ("args", "stdin", "why"),
     [
         ([], "x", "no schema: expected --schema"),
-        (["--schema", "person.py:Nobody"], "x", "holds no Nobody"),
+        (["--schema", "person.py:Nobody"], "x", "has no Nobody"),
         (["--schema", "missing.json"], "x", "missing.json cannot be read"),
         (["--schema", "list.json"], "x", "expected a JSON Schema, which is an object, received list"),
         (["--schema", "wrong.json"], "x", "means nothing"),
@@ -91,5 +91,5 @@ def test_a_type_that_is_not_there_is_answered_with_those_that_are(cli: Cli) -> N
     Path("kinds.py").write_text("from typing import Any, Literal\n" + PERSON + kinds, "utf-8")
     done = cli("extract", "--schema", "kinds.py:Persn", "--model", "scripted:x", stdin="Alice")
     assert done.returncode != 0
-    assert "kinds.py holds no Persn. Did you mean Person? It offers: Person, Mood" in done.stderr
+    assert "kinds.py has no Persn. Did you mean Person? It offers: Person, Mood" in done.stderr
     assert "greet" not in done.stderr
