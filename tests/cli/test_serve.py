@@ -125,6 +125,10 @@ def test_a_key_made_here_opens_the_gateway(cli: Cli, tmp_path: Path) -> None:
     with serving("--config", str(file)) as running:
         assert running.get("/v1/models", x_api_key=found[0])[0] == 200
         assert running.get("/v1/models", x_api_key=found[0] + "x")[0] == 401
+    again = cli("serve", "--new-key", "alice", "--config", str(file))
+    assert (again.returncode, again.stdout) == (2, "")
+    assert "already has a key 'alice'" in again.stderr
+    assert cli("serve", "--new-key", "bob", "--config", str(file)).stdout.startswith("[keys.bob]")
     odd = cli("serve", "--new-key", 'o"dd name').stdout
     file.write_text('[models.m]\nupstream = "scripted:Hello"\n' + odd)
     assert 'o"dd name' in cli("serve", "--check", str(file)).stdout

@@ -148,6 +148,24 @@ def test_the_history_decides_about_writes(serve_models: Serve, case: str) -> Non
     assert talk(serve_models, wants(("remove", "build/x")), say)[0] == [wanted, wanted]
 
 
+def test_a_refusal_names_the_entry_that_is_missing(serve_models: Serve) -> None:
+    async def say(url: str) -> Any:
+        client = openai.AsyncOpenAI(base_url=url + "/v1", api_key="x", max_retries=0)
+        history: Any = [{"role": "user", "content": "go"}, *called("read_web")]
+        async with client:
+            reply = await client.chat.completions.create(model="m", messages=history, tools=CHAT_TOOLS)
+        async with aiohttp.ClientSession() as session, session.get(url + "/metrics") as answer:
+            return reply.choices[0].message.content, await answer.text()
+
+    entries = {**POLICY.tools, "remove": {"effect": "write"}}
+    declared = Policy(allow=POLICY.allow, tools=entries)
+    hint = "[policy.tools] has no entry for it"
+    for policy, hinted in ((POLICY, True), (declared, False)):
+        (text, metrics), _ = talk(serve_models, wants(("remove", "build/x")), say, policy=CallPolicy(policy))
+        assert ("does more than read" in text, hint in text) == (True, hinted)
+        assert "policy-refused" not in metrics  # nothing was repaired
+
+
 def test_reads_go_on_behind_untrusted_results(serve_models: Serve) -> None:
     calls, _ = talk(serve_models, wants(("read_own", "x")), lambda url: chat(url, *called("read_web")))
     assert calls[0] == ["read_own"]
@@ -254,6 +272,14 @@ def test_the_configuration() -> None:
     lines = [line for line in summary(settings) if line.startswith("policy")]
     assert lines[0] == "policy  all: 3 rules; after an untrusted result deny; asked about: refuse"
     assert lines[1].startswith("policy  key alice: 1 rules")
+    warnings = [line for line in summary(settings) if line.startswith("warning")]
+    assert [line.partition(". ")[0] for line in warnings] == [
+        "warning policy all: [policy.tools] has no entry for remove",
+        "warning policy key alice: [policy.tools] has no entry for *",
+    ]
+    assert "has no entry" not in "".join(
+        summary(parse_config(CONFIG.replace('"read_*" =', '"*" =').replace('"*"]', '"effect:read"]')))
+    )
 
 
 @pytest.mark.parametrize(

@@ -296,6 +296,7 @@ def test_the_configuration_names_servers_and_who_gets_them(monkeypatch: pytest.M
         ('env = "THE_TOKEN" } }\n[mcp.web]', 'env = "NO_TOKEN" } }\n[mcp.web]', "NO_TOKEN is not set"),
         ("[mcp.notes]", '[mcp."a b"]', "expected a name of up to 40 letters"),
         ("[mcp.web]", "[mcp.web]\ntimeout = 0", "mcp.web.timeout: expected"), ("[mcp.web]", "[mcp.web]\npin = 0", "unknown field"),
+        ('"mcp:web#search"', '"mcp:noted#search"', r"hosted\.web_search: .*Did you mean 'notes'"),
         ('"mcp:web#search"', '"mcp:web#a,b"', r"hosted\.web_search: expected a tool of an MCP server"),
     ],
 )  # fmt: skip
@@ -304,6 +305,16 @@ def test_what_is_wrong_with_a_server_is_told(monkeypatch: pytest.MonkeyPatch, ol
     assert old in FILE
     with pytest.raises(UsageError, match=why):
         parse_config(FILE.replace(old, new))
+
+
+def test_servers_without_the_extra_are_errors_of_the_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolspeak.sources.mcp.config.find_spec", lambda name: None)
+    for text in (
+        '[mcp.web]\nurl = "http://127.0.0.1:9/mcp"',
+        '[hosted]\nweb_search = "mcp:http://127.0.0.1:9/mcp#search"',
+    ):
+        with pytest.raises(UsageError, match=r"(mcp\.web|hosted\.web_search): .*pip install 'toolspeak\[mcp\]'"):
+            parse_config(text)
 
 
 def test_a_login_serves_the_gateway(

@@ -15,6 +15,7 @@ from typing import Literal
 from ..audit import audit
 from ..drive import Done
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta
+from ..policy.globs import name_fits
 from ..policy.origin import for_model, with_labels
 from ..policy.policy import Policy
 from ..schema.call_dicts import read_call
@@ -32,6 +33,10 @@ class CallPolicy:
 
     policy: Policy
     on_ask: Literal["refuse", "mark"] = "refuse"
+
+    def declares(self, name: str) -> bool:
+        """Whether the configuration has an entry for a tool."""
+        return any(name_fits(pattern, name, wide=False) for pattern in self.policy.tools)
 
     def labelled(self, request: Request) -> Request:
         """Return the request as the model reads it, with untrusted results in a frame."""
@@ -52,7 +57,9 @@ class CallPolicy:
             audit(call, decision, "marked", who=who)
             return True, Note("policy-asks", call.name), ""
         audit(call, decision, "refused", who=who)
-        return False, Note("policy-refused", call.name), decision.why
+        unknown = decision.rule == "after_untrusted" if not self.declares(call.name) else False
+        hint = " as far as the gateway knows: [policy.tools] has no entry for it" if unknown else ""
+        return False, Note("policy-refused", call.name), decision.why + hint
 
 
 async def policed(

@@ -70,7 +70,7 @@ def serve(check: str | None, new_key: str | None, sample: bool, **flags: Any) ->
     if sample:
         _print_sample()
     elif new_key is not None:
-        _print_key(new_key)
+        _print_key(new_key, flags["config"])
     elif check is not None:
         _check(check)
     else:
@@ -224,10 +224,17 @@ def _check(path: str) -> None:
     click.echo("\n".join([f"{path} is valid", *summary(settings)]))
 
 
-def _print_key(name: str) -> None:
-    """Print the lines for the file to standard output, so that they can be appended; the key goes to standard error."""
+def _print_key(name: str, config: str | None) -> None:
+    """Print the lines for the file to standard output, so that they can be appended; the key goes to standard error.
+    Raises UsageError if the file `config` has a key of that name."""
     from ...gateway.access.keys import hashed, new_key
     from ...gateway.config.fields import quoted
+    from ...gateway.config.load import read_config
+
+    if config and any(key.name == name for key in read_config(config).keys):
+        raise UsageError(
+            f"{config} already has a key {name[:100]!r}: choose another name, or remove [keys.{quoted(name)}]"
+        )
 
     key = new_key()
     click.echo(f"[keys.{quoted(name)}]\nhash = {quoted(hashed(key), always=True)}")

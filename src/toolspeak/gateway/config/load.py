@@ -14,15 +14,15 @@ from ...errors import TemplateError, ToolspeakError, UsageError
 from ...files import read_text
 from ...models.http.address import USERINFO
 from ...models.resolve import model as named_model
-from ...schema.suggestions import did_you_mean, listed
+from ...schema.suggestions import did_you_mean, listed, near
 from ...sources.dialect_files import load_dialect
-from ...sources.mcp.config import check_there
+from ...sources.mcp.config import check_there, with_names
 from ...wire.dialect import Dialect
 from ...wire.prompt.jinja import render_template
 from ..access.keys import PREFIX
 from ..hosted_tools import HOSTED_TYPES
 from ..registry import Models
-from ..tool_sources import box
+from ..tool_sources import PREFIX as MCP_PREFIX, box
 from .fields import ENOUGH, File, Table, Unexpected, flag, many, number, one_of, text, whole
 from .mcp_servers import granted, mcp_lines, read_mcp_server
 from .policies import policy_lines, read_audit, read_call_policy
@@ -168,7 +168,8 @@ def _source(servers: Mapping[str, McpServer]) -> Callable[[Any], str]:
             for server in box(text(value), servers).servers:
                 check_there(server.address)
         except ToolspeakError as error:
-            raise Unexpected(f"a tool of an MCP server: {error}") from None
+            meant = did_you_mean(near(with_names(value.removeprefix(MCP_PREFIX))[0], servers))
+            raise Unexpected(f"a tool of an MCP server: {error}{'.' if meant else ''}{meant}") from None
         return value
 
     return take

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...errors import UsageError
 from ...policy.policy import Policy
-from ...policy.rules import rule
+from ...policy.rules import EFFECT, parsed, rule
+from ...schema.suggestions import listed
 from ..call_policy import CallPolicy
 from .fields import Table, Unexpected, flag, many, number, one_of
 from .settings import Audit, Settings
@@ -57,7 +58,19 @@ def read_audit(top: Table, path: Callable[[Table, str], str]) -> Audit | None:
 def policy_lines(settings: Settings) -> list[str]:
     """Return the summary lines of the policies."""
     owners = [("all", settings.policy), *((f"key {key.name}", key.policy) for key in settings.keys)]
-    return [f"policy  {owner}: {_summary(rule)}" for owner, rule in owners if rule]
+    lines = [f"policy  {owner}: {_summary(rule)}" for owner, rule in owners if rule]
+    return lines + [f"warning policy {owner}: {said}" for owner, rule in owners if rule for said in _undeclared(rule)]
+
+
+def _undeclared(rule: CallPolicy) -> Iterator[str]:
+    """Yield a warning if the policy allows tools of clients without saying what they do."""
+    names = dict.fromkeys(parsed(one)[0] for one in rule.policy.allow)
+    missing = [name for name in names if not name.startswith(EFFECT) if not rule.declares(name)]
+    if missing and rule.policy.after_untrusted != "allow":
+        yield (
+            f"[policy.tools] has no entry for {listed(missing)}. A client's tool without an entry counts as one that writes, "
+            "and its results as untrusted: after its first result, its calls are refused"
+        )
 
 
 def _summary(rule: CallPolicy) -> str:

@@ -78,7 +78,7 @@ class Reloadable:
             for task in self._beside:
                 task.cancel()
             self._beside = beside
-            log.warning("the configuration was reloaded: it serves %s", ", ".join(newer.models.served))
+            log.info("the configuration was reloaded: it serves %s", ", ".join(newer.models.served))
             await _finish(older)
             self.gateways.discard(older)
             if newer.worker:

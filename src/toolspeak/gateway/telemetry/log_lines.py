@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 
 AUDIT = "toolspeak.audit"
 """The logger of decisions about calls, one line each."""
+RELOADS = "toolspeak.gateway.serve.reload"
+"""The logger of changes of the configuration, which are logged at any verbosity."""
 CONTENT = "toolspeak.content"
 """The logger of prompts and replies. The gateway writes none of it, at any verbosity."""
 
@@ -82,7 +84,8 @@ def set_up(secrets: Iterable[str] = ()) -> Lines:
     root.handlers[:] = [lines]
     if not verbose:
         ours.setLevel(logging.WARNING)
-        logging.getLogger(AUDIT).setLevel(logging.INFO)
+        for name in (AUDIT, RELOADS):
+            logging.getLogger(name).setLevel(logging.INFO)
     return lines
 
 

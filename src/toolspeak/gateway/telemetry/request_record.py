@@ -15,6 +15,8 @@ GONE = 499
 """The status of a request whose client left before the response was complete."""
 SAFE = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
 LONGEST_ID = 64
+POLICY_NOTES = frozenset(("policy-refused", "policy-asks"))
+"""Notes about calls that a policy decided; the audit has them. Nothing was repaired."""
 
 
 def request_id(headers: Iterable[tuple[bytes, bytes]]) -> str:
@@ -81,7 +83,7 @@ class Record:
                 self.shown = event.note.detail
             elif rule == "tools-searched":
                 self.searches += 1
-            else:
+            elif rule not in POLICY_NOTES:
                 self.repairs[rule] = self.repairs.get(rule, 0) + 1
         elif isinstance(event, Finished):
             self.tokens_in += event.usage.prompt_tokens

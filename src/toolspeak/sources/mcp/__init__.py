@@ -21,7 +21,7 @@ from ...schema.suggestions import did_you_mean, listed, near
 from ...toolbox import Toolbox
 from .. import background_loop
 from ..pins import Pins, default_path
-from .config import address, read_servers, servers_in
+from .config import NO_SDK, address, read_servers, servers_in
 from .session import Server
 
 
@@ -187,7 +187,7 @@ class McpTools(Toolbox):
         try:
             import mcp as _  # noqa: F401  # pyright: ignore[reportUnusedImport]
         except ImportError as error:
-            raise MissingExtra("MCP servers need the official SDK: pip install 'toolspeak[mcp]'") from error
+            raise MissingExtra(NO_SDK) from error
         outcomes = await asyncio.gather(*(one.open() for one in self.servers), return_exceptions=True)
         failed = [one for one in outcomes if isinstance(one, BaseException)] or self._amiss()
         if failed:

@@ -8,12 +8,13 @@ import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from itertools import dropwhile
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from ...errors import UsageError
+from ...errors import MissingExtra, UsageError
 from ...files import read_json
 from ...schema.phrases import short
 from ..secret_removal import in_header
@@ -180,8 +181,13 @@ def _texts(told: Mapping[str, Any], what: str) -> dict[str, str]:
     return dict(cast("Mapping[str, str]", given))
 
 
+NO_SDK = "MCP servers need the official SDK: pip install 'toolspeak[mcp]'"
+
+
 def check_there(found: Address) -> None:
-    """Raises UsageError for a command line whose program does not exist."""
+    """Raises UsageError for a command line whose program does not exist, and MissingExtra without the extra `mcp`."""
+    if find_spec("mcp") is None:
+        raise MissingExtra(NO_SDK)
     for program in found.command[:1]:
         if shutil.which(program, path=found.env.get("PATH")) is None:
             said = "expected a command line or an address (http://host:port/path)"

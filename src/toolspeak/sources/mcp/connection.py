@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from ...api.upstream_errors import excerpt
 from ...errors import MissingExtra, ToolError, UsageError
-from .config import Address
+from .config import NO_SDK, Address
 from .logins import login_hint
 from .transports import LARGEST, IncomingStream, OutgoingStream, by_http, by_stdio
 
@@ -245,7 +245,7 @@ class Connection:
             missing = self._missing(self.address.command[0])
             return UsageError(f"the MCP server {what} cannot be started: there is no {missing}")
         if isinstance(error, ImportError):
-            return MissingExtra("MCP servers need the official SDK: pip install 'toolspeak[mcp]'")
+            return MissingExtra(NO_SDK)
         if isinstance(error, OSError) and self.address.command:
             return ToolError(f"the MCP server {what} cannot be started: {error}")
         if self._status in (401, 403):
