@@ -57,7 +57,7 @@ class CallPolicy:
             audit(call, decision, "marked", who=who)
             return True, Note("policy-asks", call.name), ""
         audit(call, decision, "refused", who=who)
-        unknown = decision.rule == "after_untrusted" if not self.declares(call.name) else False
+        unknown = (decision.rule, self.declares(call.name)) == ("after_untrusted", False)
         hint = " as far as the gateway knows: [policy.tools] has no entry for it" if unknown else ""
         return False, Note("policy-refused", call.name), decision.why + hint
 
