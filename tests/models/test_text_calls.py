@@ -625,6 +625,8 @@ def test_the_note_says_why_the_call_stays_text(text: str, finish: str, reason: s
 def test_the_error_about_a_missing_call_has_the_reason(serve: Serve) -> None:
     async def main() -> None:
         async with serve(Ignores(f"I call it: {WRONG}")) as server:
+            with pytest.raises(ts.GenerationError, match=r"and a text came\. A part of .*'city' is missing"):
+                await ts.adecide(QUESTION, tools=[weather], model=f"{server.url}/v1#mine", choice="required")
             with pytest.raises(
                 ts.NoCall, match=r"a text came: 'I call it.*The required argument 'city' is missing.*dialect='hermes'"
             ):

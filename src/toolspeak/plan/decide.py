@@ -88,24 +88,34 @@ def call(
     except GenerationError as error:
         if error.reply is None or error.reply.calls:
             raise
-        raise NoCall(_what_came(error.reply, wanted), attempts=error.attempts) from error.__cause__
+        raise _no_call(error.reply, wanted, error.attempts) from error.__cause__
     if len(reply.calls) == 1:
         again = tuple(note for note in reply.notes if note.rule == "re-asked")
         return replace(reply.calls[0], notes=(*reply.calls[0].notes, *again))
-    instead = _what_came(reply, wanted)
-    raise NoCall(instead, attempts=[Attempt(reply, instead)])
+    raise _no_call(reply, wanted)
 
 
-def _what_came(reply: Reply, wanted: str) -> str:
+def _no_call(reply: Reply, wanted: str, attempts: Sequence[Attempt] = ()) -> NoCall:
+    """The error about a reply that is not the one call that was `wanted`."""
     names = ", ".join(call.name for call in reply.calls)
+    came = f"{len(reply.calls)} calls ({names}) came" if reply.calls else f"a text came: {reply.text[:200]!r}"
+    instead = f"{wanted} was wanted, and {came}{_why_text(reply)}"
+    error = NoCall(instead, attempts=attempts or [Attempt(reply, instead)])
+    if not reply.calls:
+        error.add_note(
+            "`toolspeak doctor MODEL` shows what a server does with tools; see docs/how-to/answers-in-prose.md"
+        )
+    return error
+
+
+def _why_text(reply: Reply) -> str:
+    """Why a text is no call, as sentences that follow others; "" if nothing is known."""
     if reply.calls:
-        return f"{wanted} was wanted, and {len(reply.calls)} calls ({names}) came"
+        return ""
     why = [note.detail for note in reply.notes if note.rule == "like-a-call"]
     if reply.finish == "length":
         why.append(CUT_AT_LIMIT)
-    return ". ".join(
-        [f"{wanted} was wanted, and a text came: {reply.text[:200]!r}", *(one[:1].upper() + one[1:] for one in why)]
-    )
+    return "".join(f". {one[:1].upper()}{one[1:]}" for one in why)
 
 
 def _bounded(reply: Reply, cut_stands: bool, one: bool) -> Reply:
@@ -155,7 +165,8 @@ def _judged_text(reply: Reply, request: Request, cut_stands: bool) -> tuple[Repl
         names = [tool.name for tool in request.tools or ()]
         wanted = request.choice if request.choice in names else f"one of the tools: {listed(names)}"
         asked = f"{NO_CALL} Answer with a call to {wanted}, nothing else."
-        return reply, f"a call to {wanted} was wanted, and a text came", [{"role": "user", "content": asked}]
+        why = f"a call to {wanted} was wanted, and a text came{_why_text(reply)}"
+        return reply, why, [{"role": "user", "content": asked}]
     if request.schema is None:
         return reply, "", []
     reply, wrong = json_text(reply, request.schema)
