@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any
+from decimal import Decimal
+from typing import Annotated, Any
 
 import pytest
+from pydantic import Field
 
 from toolspeak import drive
 from toolspeak.events import Event, Finished, TextDelta
@@ -15,6 +17,7 @@ from toolspeak.models.embedded import weights
 from toolspeak.models.embedded.local import Local
 from toolspeak.nlu.entities import spans
 from toolspeak.nlu.slots import fill
+from toolspeak.schema.infer import as_tool
 from toolspeak.types import Request, Tool
 
 
@@ -167,3 +170,33 @@ class TestEmbedded:
     def test_numbers_in_words_beside_a_name(self, model: Any) -> None:
         rent = tool("city", "days", city={"type": "string", "description": "City"}, days={"type": "integer"})
         assert filled(rent, "Rent me a car in Phoenix for five days.", model) == {"city": "Phoenix", "days": 5}
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        (Decimal, "Pay 12.50 today", 12.5),
+        (Decimal, "Pay 12345678901234567.89 today", "12345678901234567.89"),
+        (Decimal, "Pay 1,234,567,890.123456789 today", "1234567890.123456789"),
+        (Decimal | None, "Pay 19.99 today", 19.99),
+        (Annotated[Decimal, Field(ge=0, le=100)], "Pay 12.5 % of it", 0.125),
+        (list[Decimal], "Pay 1.10, 2.20 and 3.35", [1.1, 2.2, 3.35]),
+        (float, "Pay 12345678901234567.89 today", 1.2345678901234568e16),
+    ],
+)
+def test_a_decimal_is_a_number_of_the_request(kind: Any, text: str, value: Any) -> None:
+    """Nothing is generated, so that no digit changes."""
+
+    def pay(amount: Any) -> None: ...
+
+    pay.__annotations__["amount"] = kind
+    assert filled(as_tool(pay), text, Weighing(lambda _: "9")) == {"amount": value}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("Show order 48151", 48151), ("Show order AB-48151", "AB-48151"), ("Show order 0048", "0048")]
+)
+def test_a_number_or_a_text_is_copied(text: str, value: int | str) -> None:
+    schema = {"anyOf": [{"type": "integer"}, {"type": "string"}]}
+    model = Weighing(lambda _: text.split()[-1])
+    assert filled(tool("order", order=schema), text, model) == {"order": value}

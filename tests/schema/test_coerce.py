@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import copy
 import json
-from typing import Any
+from decimal import Decimal
+from typing import Annotated, Any
 
 import jsonschema_rs
 import pytest
 from hypothesis import strategies as st
+from pydantic import BaseModel, Field
 
 from properties import property_test
+from toolspeak import Toolbox, extract, run
+from toolspeak.models.scripted import Scripted
 from toolspeak.schema.check import check
 from toolspeak.schema.coerce import coerce
 from toolspeak.schema.infer import as_tool
-from toolspeak.types import Note, Tool
+from toolspeak.types import Note, Tool, ToolCall
 
 
 def tool_of(schema: Any, **more: Any) -> Tool[..., Any]:
@@ -323,3 +327,62 @@ class TestAlternativesInsideAlternatives:
         for _ in range(12):
             value = {"next": value, "n": "1"}
         assert coerce(tool_of(wide), {"x": value}) == ({"x": value}, ())
+
+
+class Price(BaseModel):
+    amount: Decimal
+    tax: Decimal | None = None
+
+
+def pay(
+    amount: Decimal,
+    part: Annotated[Decimal, Field(ge=0, le=1)] | None = None,
+    rows: list[Decimal] = [],  # noqa: B006
+    by_name: dict[str, Decimal] = {},  # noqa: B006
+    price: Price | None = None,
+    rate: float = 0.0,
+    days: int = 0,
+) -> dict[str, Any]:
+    return dict(locals())
+
+
+LONG = "12345678901234567.89"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "value"),
+    [
+        (f'{{"amount": {LONG}}}', "amount", Decimal(LONG)),
+        ('{"amount": -1.234567890123456789}', "amount", Decimal("-1.234567890123456789")),
+        ('{"amount": 1.5e-400}', "amount", Decimal("1.5e-400")),
+        ('{"amount": 12.50}', "amount", Decimal("12.5")),
+        ('{"amount": 0.1}', "amount", Decimal("0.1")),
+        (f'{{"amount": 1, "rows": [0.5, {LONG}]}}', "rows", [Decimal("0.5"), Decimal(LONG)]),
+        (f'{{"amount": 1, "by_name": {{"a": {LONG}}}}}', "by_name", {"a": Decimal(LONG)}),
+        (
+            f'{{"amount": 1, "price": {{"amount": {LONG}, "tax": {LONG}}}}}',
+            "price",
+            Price(amount=Decimal(LONG), tax=Decimal(LONG)),
+        ),
+        (f'{{"amount": {LONG}, "days": "3"}}', "amount", Decimal(LONG)),
+        (f'{{"amount": 1, "rate": {LONG}}}', "rate", float(LONG)),
+    ],
+)
+def test_a_decimal_has_all_digits_of_the_call(text: str, name: str, value: Any) -> None:
+    call = ToolCall("1", "pay", json.loads(text), text)
+    assert Toolbox(pay).call(call)[name] == value
+    ran = run("Pay", tools=[pay], model=Scripted([f'{{"name": "pay", "arguments": {text}}}', "Paid."]))
+    assert ran.steps[0].results[0].value[name] == value
+
+
+def test_a_decimal_beyond_its_bound_by_its_last_digit_is_refused() -> None:
+    text = '{"amount": 1, "part": 1.000000000000000000001}'
+    problems = Toolbox(pay).validate(ToolCall("1", "pay", json.loads(text), text)).problems
+    assert [problem.path for problem in problems] == ["/part"]
+
+
+@pytest.mark.parametrize(
+    "reply", ['{"name": "record_price", "arguments": {"amount": %s}}', '{"amount": %s}', 'It is {"amount": %s}.']
+)
+def test_an_extracted_decimal_has_all_digits(reply: str) -> None:
+    assert extract("…", Price, model=Scripted([reply % LONG])) == Price(amount=Decimal(LONG))

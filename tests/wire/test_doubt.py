@@ -85,6 +85,32 @@ DOUBTFUL = [
     ("gemma3", '```tool_code\nprint(delete(path="/data") + "x")\n```'),
     ("gemma3", '```tool_code\nprint(delete(path=os.getcwd()))\n```'),
     ("pythonic", '[delete(path="/data") + delete(path="/tmp")]'),
+    # the closing quote of a string is missing, or a quote in it is not escaped
+    *(("hermes", f'<tool_call>{{"name": "delete", "arguments": {arguments}}}</tool_call>') for arguments in (
+        '{"path": "/data, "dry_run": "true"}',
+        '{"path": "/data,\n  "dry_run" : "true"}',
+        '{"path": "/data", dry_run": "true"}',
+        '{"path": "/data""dry_run": "true"}',
+        '{"path": "/data, "mode": 3, "dry_run": "true"}',
+        '{"path": "/data}, "id": "a"}',
+        "{'path': '/data, 'dry_run': 'true'}",
+        "{“path”: “/data, “dry_run”: “true”}",
+        '{"path": ["/a, "/b"]}',
+        '{"path": ["/a", "/b, "/c"]}',
+        '{"path": [{"a": "/a, "b": "/b"}]}',
+        '"{\\"path\\": \\"/data, \\"dry_run\\": \\"true\\"}"',
+    )),
+    *(("pythonic", f"[delete({arguments})]") for arguments in (
+        'path="/data, dry_run="true"',
+        'path="/data,\n  dry_run = "true"',
+        'path="/data" dry_run="true"',
+        "path='/data, dry_run='true'",
+        '"/data, "true"',
+        'path=["/a, "/b"]',
+        'path={"a": "/a, "b": "/b"}',
+        '**{"path": "/data, "dry_run": "true"}',
+    )),
+    ("gemma4", '<|tool_call>call:delete{path:<|"|>/data, dry_run:<|"|>true<|"|>}<tool_call|>'),
     # text behind the markers of another dialect
     ("tool-json", f"<tool_call>{CALL}</tool_call> is how it is called."),
     ("tool-json", f"The tag <tool_call>{CALL}</tool_call>" + "<b>" * 60),
@@ -113,7 +139,14 @@ WHOLE = [
     ("gemma3", '```tool_code\ndefault_api.delete(path="/data")\n```'),
     ("pythonic", '[delete(path=\'say "a" and "b"\')]'),
     ("hermes", '<tool_call>{"name": "delete", "arguments": {"path": "a "b" c"}}</tool_call>'),
-]
+    *(("hermes", f'<tool_call>{{"name": "delete", "arguments": {{"path": {value}}}}}</tool_call>') for value in (
+        '"He said "hi", then left"', '"say "yes", then "no""', '"Hi, "you""', '"x = {"a": 1}"', '"x "y": z"', "'it's, isn't it'",
+        '["x "y", z", "w"]', '"a, \\"dry_run\\": b"',
+    )),
+    *(("pythonic", f"[delete(path={value})]") for value in (
+        '"He said "hi", then left"', '"say, "hi""', '"a, dry_run=b"', '"<a href="x" class="y">"', '["x "y", z", "w"]',
+    )),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "wire"), DOUBTFUL, ids=lambda part: part[:80])

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from .. import stems
 from ..plan.effects import Plan, score
+from ..schema.kinds import DECIMAL
 from ..types import Schema
 from . import evidence
 from .entities import dates, nearness, spans as pieces, units
@@ -213,19 +214,25 @@ def _as_int(value: float) -> int | float:
     return int(value) if value.is_integer() else value
 
 
-def reading(number: Number, schema: Schema) -> int | float | None:
+def reading(number: Number, schema: Schema) -> int | float | str | None:
     """The number as the argument's type: 5 % is 0.05 unless percents are wanted; None if an integer is wanted and it
-    is none."""
+    is none. Of a Decimal the digits, if a float cannot hold them."""
+    if number.digits and schema.get("pattern") == DECIMAL:
+        return number.digits
     value = number.value
     said = f"{described(schema)} {schema.get('title', '')}".casefold()
     if number.seconds and (unit := _unit_of_time(said)) and unit != number.seconds:
         value = _as_int(value * number.seconds / unit)
     if schema.get("type") == "integer":
         return int(value) if float(value).is_integer() else None
-    decimal = "decimal" in said or "fraction" in said
-    if number.percent and (decimal or not any(word in said for word in ("percent", "%"))):
-        return round(value / 100, 10)
-    return value
+    return round(value / 100, 10) if number.percent and _is_fraction(said) else value
+
+
+def _is_fraction(said: str) -> bool:
+    """Whether a description wants 0.05 for 5 %."""
+    if "decimal" in said or "fraction" in said:
+        return True
+    return "percent" not in said and "%" not in said
 
 
 def _unit_of_time(said: str) -> int:

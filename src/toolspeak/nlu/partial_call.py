@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from .. import stems
+from ..schema.kinds import DECIMAL, decimal_number
 from ..schema.walk import resolve
 from ..types import Note, Schema
 from .entities import spans
 from .entities.spans import Span
 from .prompt import literal
 
+UNIONS = ("anyOf", "oneOf")
 MISSING: Any = object()
 """The value of an argument that is not given."""
 
@@ -88,14 +90,14 @@ def is_number(schema: Schema) -> bool:
 
 
 def simple(schema: Any, root: Schema) -> Schema:
-    """The schema with its reference resolved, and without `null` in a union of two."""
+    """The schema with its reference resolved, and without `null` in a union of two. A Decimal is a number."""
     seen = 0
     while isinstance(schema, Mapping) and "$ref" in schema and seen < 16:
         schema, seen = {**cast("Schema", resolve(root, str(schema["$ref"])) or {}), **_without_ref(schema)}, seen + 1  # pyright: ignore[reportUnknownArgumentType]
     if not isinstance(schema, Mapping):
         return {}
-    plain = cast("Schema", schema)
-    for union in ("anyOf", "oneOf"):
+    plain = _decimal(cast("Schema", schema))
+    for union in UNIONS:
         real = [option for option in plain.get(union, ()) if option != {"type": "null"}]
         if len(real) == 1:
             rest = {key: value for key, value in plain.items() if key != union}
@@ -105,6 +107,14 @@ def simple(schema: Any, root: Schema) -> Schema:
         kinds = [k for k in cast("list[str]", kind) if k != "null"]
         return {**plain, "type": kinds[0]} if len(kinds) == 1 else plain
     return plain
+
+
+def _decimal(schema: Schema) -> Schema:
+    """The schema; that of a number with the pattern of its digits for a Decimal, also for the items of a list."""
+    if number := decimal_number(schema):
+        return {**number, "pattern": DECIMAL, **{key: value for key, value in schema.items() if key not in UNIONS}}
+    items: Any = schema.get("items")
+    return {**schema, "items": _decimal(items)} if decimal_number(items) else schema
 
 
 def _without_ref(schema: Mapping[str, Any]) -> Schema:

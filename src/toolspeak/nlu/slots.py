@@ -18,6 +18,7 @@ from typing import Any, cast
 
 from .. import stems
 from ..plan.effects import Plan, ask, score
+from ..schema.stepwise_json import loads_or
 from ..stems import WORD
 from ..types import Note, Request, Schema, Tool
 from . import evidence
@@ -25,7 +26,7 @@ from .assignment import reading, settle
 from .entities import dates, spans
 from .entities.numbers import numbers
 from .entities.spans import Span
-from .partial_call import MISSING, PartialCall, described, is_number, is_text, schemas_of, word_weights
+from .partial_call import MISSING, UNIONS, PartialCall, described, is_number, is_text, schemas_of, word_weights
 from .prompt import framed, literal, request
 
 LONGEST = 1500
@@ -101,6 +102,8 @@ def _value(filling: PartialCall, name: str, schema: Schema, required: bool) -> P
             return (yield from _boolean(filling, name, schema, required))
         case "integer" | "number":
             return _defaulted(schema) if required else MISSING
+        case _ if _may_be_number(schema):
+            return (yield from _number_or_text(filling, name, schema, required))
         case _ if is_text(schema):
             return (yield from _string(filling, name, schema, required))
         case "array":
@@ -373,3 +376,20 @@ def _written(filling: PartialCall, name: str, schema: Schema, required: bool) ->
     except ValueError:
         filling.notes.append(Note("unfinished", f"{name}: {reply.text[:80]!r}"))
         return MISSING
+
+
+def _may_be_number(schema: Schema) -> set[Any]:
+    """The types of numbers in a union of them and any string; empty for other schemas."""
+    options = [cast("Schema", one) for union in UNIONS for one in schema.get(union, ()) if isinstance(one, Mapping)]
+    texts = [option for option in options if is_text(option)]
+    others = {option.get("type") for option in options if option not in texts} - {"null"}
+    return others if texts and others <= {"integer", "number"} else set[Any]()
+
+
+def _number_or_text(filling: PartialCall, name: str, schema: Schema, required: bool) -> Plan[Any]:
+    """A text of the request; the number that it is, if it is written like one."""
+    plain = {key: value for key, value in schema.items() if key not in UNIONS}
+    text = yield from _string(filling, name, {**plain, "type": "string"}, required)
+    value = loads_or(text, text) if isinstance(text, str) else text
+    kinds = (int, float) if "number" in _may_be_number(schema) else (int,)
+    return value if type(value) in kinds and str(value) == text else text

@@ -38,7 +38,7 @@ def checked(call: ToolCall, tools: Sequence[Tool[..., Any]], finish: str = "") -
 def judged(call: ToolCall, tool: Tool[..., Any], injected: Mapping[str, Any]) -> tuple[ToolCall, list[Problem]]:
     """A complete call of that tool with its arguments coerced, and their problems. Plans and the toolbox both use this
     check."""
-    arguments, notes = coerce(tool, call.arguments)
+    arguments, notes = coerce(tool, call.arguments, call.json)
     problems = repeated(call.json) + check(tool, arguments) or _unbuildable(tool, arguments, injected)
     if notes:
         text = stepwise_json.dumps(arguments, len(call.json))

@@ -14,7 +14,7 @@ from ..errors import GenerationError, InvalidCall, InvalidTool
 from ..schema.adapter import adapter
 from ..schema.infer import as_tool
 from ..schema.repair import KEYWORDS, repair, repair_any
-from ..schema.tidy import tidy
+from ..schema.tidy import generator, tidy
 from ..schema.validators import OPEN, judge
 from ..schema.walk import resolve
 from ..types import Message, Note, Problem, Reply, Request, Schema, Tool, ToolCall, Usage
@@ -22,7 +22,7 @@ from ..wire.reading.collect import add_usage
 from . import decide
 from .calls import checked
 from .effects import Plan, spending
-from .json_passages import json_values, unfenced, whole_values
+from .json_passages import Passage, json_values, unfenced, whole_values
 
 NO_TYPES = (FunctionType, MethodType)
 
@@ -64,7 +64,7 @@ def extraction(kind: Any) -> Extraction:
         raise InvalidTool(f"cannot extract a {type(kind).__name__}: expected a type, received {kind!r:.80}")
     try:
         values = adapter(kind)
-        own = values.json_schema()
+        own = values.json_schema(schema_generator=generator())
         schema = tidy(own)
     except (PydanticSchemaGenerationError, PydanticUserError) as error:
         raise InvalidTool(f"cannot extract a {kind!r}: {str(error).splitlines()[0]}") from error
@@ -139,13 +139,15 @@ def reader(tool: Tool[..., Any], schema: Schema, *, bare: bool) -> Callable[[Rep
         notes = (*call.notes, Note("ignored-keys", ", ".join(ignored)))
         return replace(call, arguments=arguments, json=json.dumps(arguments), notes=notes)
 
-    def written(value: object) -> ToolCall | None:
-        record = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-        arguments: dict[str, Any] = record if names & record.keys() else {"value": value}
-        if not names & arguments.keys():
+    def written(passage: Passage) -> ToolCall | None:
+        value, text = passage
+        record: dict[str, Any] = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+        if not names & record.keys():
+            record, text = dict[str, Any](value=value), f'{{"value": {text}}}'
+        if not names & record.keys():
             return None
         note = Note("value-without-call", tool.name)
-        return listed(ToolCall(f"call_{tool.name}", tool.name, arguments, json.dumps(arguments), (note,)))
+        return listed(ToolCall(f"call_{tool.name}", tool.name, record, text, (note,)))
 
     closed = bool(checked(ToolCall("", tool.name, {"value": OTHER_WORDS}), [tool])[1]) if bare else False
 
@@ -153,7 +155,7 @@ def reader(tool: Tool[..., Any], schema: Schema, *, bare: bool) -> Callable[[Rep
         """The text as the value, without quotes and similar marks around it; a single word of several if it alone is
         valid."""
         value = unfenced(text).strip(MARKS)
-        call = written(value) if value else None
+        call = written(Passage(value, json.dumps(value))) if value else None
         if call is None or len(value.split()) == 1:
             return call
         return None if checked(call, [tool])[1] else call

@@ -5,11 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 FENCE = re.compile(r"```\w*\n(.*?)```", re.DOTALL)
 OPENER = re.compile(r"[{\[]")
 MOST = 32
 """The most places in a sentence that are tried; each may take time proportional to the text."""
+
+
+class Passage(NamedTuple):
+    """A value, and its JSON text as it was written."""
+
+    value: object
+    text: str
 
 
 def unfenced(text: str) -> str:
@@ -19,15 +27,15 @@ def unfenced(text: str) -> str:
     return fenced[1] if fenced else text
 
 
-def whole_values(text: str) -> Iterator[object]:
+def whole_values(text: str) -> Iterator[Passage]:
     """The value that is the whole text, or the content of the one code fence around it."""
     try:
-        yield json.loads(unfenced(text))
+        yield Passage(json.loads(unfenced(text)), unfenced(text))
     except (ValueError, RecursionError):
         return
 
 
-def json_values(text: str) -> Iterator[object]:
+def json_values(text: str) -> Iterator[Passage]:
     """The values in a text: the whole text, or the contents of code fences, or else objects and lists in sentences."""
     found = list(whole_values(text))
     if not found:
@@ -35,7 +43,7 @@ def json_values(text: str) -> Iterator[object]:
     yield from found or _among_words(text)
 
 
-def _among_words(text: str) -> Iterator[object]:
+def _among_words(text: str) -> Iterator[Passage]:
     decoder, place = json.JSONDecoder(), 0
     for _ in range(MOST):
         if (opener := OPENER.search(text, place)) is None:
@@ -45,4 +53,4 @@ def _among_words(text: str) -> Iterator[object]:
         except (ValueError, RecursionError):
             place = opener.end()
         else:
-            yield value
+            yield Passage(value, text[opener.start() : place])

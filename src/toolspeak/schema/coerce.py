@@ -18,12 +18,16 @@ from decimal import Decimal
 from typing import Any, cast
 
 from ..types import Note, Schema, Tool
+from .kinds import decimal_number
 from .phrases import short
+from .stepwise_json import Digits, exact_number, loads_or
 from .validators import branch_judge, judge
 from .walk import escape, resolve
 
 _INTEGER = re.compile(r"-?[1-9][0-9]{0,300}|0")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,300})(?:\.[0-9]{1,300})?(?:[eE][+-]?[0-9]{1,3})?")
+_LONG_NUMBER = re.compile(r"[0-9.]{17}|[0-9][eE]-?[0-9]").search
+"""Matches a JSON text that may have a number with more digits than a float holds."""
 _BOOLEANS = {"true": True, "false": False, "True": True, "False": False}
 _DEPTH = 60
 _WORK = 20_000
@@ -33,10 +37,13 @@ _CHECKED = 32
 _NOTHING: Any = object()
 
 
-def coerce(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Note, ...]]:
+def coerce(
+    tool: Tool[..., Any], arguments: Mapping[str, Any], text: str = ""
+) -> tuple[dict[str, Any], tuple[Note, ...]]:
     """(coerced arguments, one note for each change). The original dict is not changed.
 
-    1.0 is a valid JSON integer; it becomes 1 without a note. If coercion would take too much work (alternatives inside
+    1.0 is a valid JSON integer; it becomes 1 without a note. A Decimal gets all digits of the arguments' JSON `text`, as
+    text where a float cannot hold them. If coercion would take too much work (alternatives inside
     alternatives), the arguments are returned unchanged, since a part of it could be a guess.
     """
     given = dict(arguments)
@@ -48,6 +55,9 @@ def coerce(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> tuple[dict[str
         return given, ()
     walk = _Walk(tool.parameters, Work(_WORK + 12 * _size(given)))
     try:
+        if _LONG_NUMBER(text):
+            exact = loads_or(text, None, parse_float=exact_number)
+            given = cast("dict[str, Any]", walk.decimals(given, exact, tool.parameters, "", 0))
         made = given if valid else cast("dict[str, Any]", walk.value(given, tool.parameters, "", 0))
         return (walk.integers(made, tool.parameters) if _has_float(made) else made), tuple(walk.notes)
     except WorkExceeded:
@@ -148,6 +158,36 @@ class _Walk:
         for part in self._applying(value, node):
             made = self.integers(made, part, depth + 1)
         return made
+
+    def decimals(self, value: Any, exact: Any, schema: Any, path: str, depth: int) -> Any:
+        """The same value, with the digits as text where the schema is that of a Decimal and a float has lost some.
+        `exact` is the value with its `Digits`."""
+        self.work.spend()
+        node = self._follow(schema)
+        if node is None or depth > _DEPTH or type(value) is not (float if isinstance(exact, Digits) else type(exact)):
+            return value
+        if isinstance(exact, Digits) and decimal_number(node):
+            self.notes.append(
+                Note("coerced", f"{path}: {exact[:80]} is passed on as text, since a float would lose digits")
+            )
+            return str(exact)
+        if isinstance(value, dict):
+            parts, digits = cast("dict[str, Any]", value), cast("dict[str, Any]", exact)
+            value = {
+                name: self.decimals(
+                    part, digits.get(name), self._field(node, name), f"{path}/{escape(name)}", depth + 1
+                )
+                for name, part in parts.items()
+            }
+        elif isinstance(value, list):
+            items = zip(cast("list[Any]", value), exact, strict=False)
+            value = [
+                self.decimals(part, one, _item(node, i), f"{path}/{i}", depth + 1)
+                for i, (part, one) in enumerate(items)
+            ]
+        for part in self._applying(value, node):
+            value = self.decimals(value, exact, part, path, depth + 1)
+        return value
 
     def _inner_integers(self, value: dict[str, Any] | list[Any], node: Mapping[str, Any], depth: int) -> Any:
         if isinstance(value, dict):

@@ -33,6 +33,24 @@ IMPLIED = {"properties": "object", "additionalProperties": "object", "items": "a
 """Keywords that apply to one type only: a schema that has one and names no type means that type."""
 
 
+DECIMAL = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+"""The pattern of a Decimal that is written as text."""
+
+
+def decimal_number(schema: object) -> Mapping[str, Any] | None:
+    """The alternative for numbers in the schema of a Decimal, which allows a number and its digits as text; None for
+    any other schema."""
+    if not isinstance(schema, Mapping):
+        return None
+    node = cast("Mapping[str, Any]", schema)
+    options = [option for union in ("anyOf", "oneOf") for option in _list(node.get(union))]
+    match [option for option in options if option != {"type": "null"}]:
+        case [{"type": "number"} as number, {"type": "string", "pattern": pattern}] if pattern == DECIMAL:
+            return cast("Mapping[str, Any]", number)
+        case _:
+            return None
+
+
 class Shapes:
     """The types and the parts that the schemas inside `root` allow. Each is computed once."""
 

@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import json
 import json.decoder
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator
+from decimal import Decimal
 from itertools import groupby, islice
 from typing import Any, cast
 
@@ -50,10 +52,22 @@ def loads(text: str, **options: Callable[[str], Any]) -> Any:
     return decoder.decode(text)
 
 
-def loads_or(text: str, default: Any) -> Any:
+class Digits(str):
+    """A number in a JSON text of which a float would lose digits."""
+
+    __slots__ = ()
+
+
+def exact_number(text: str) -> float | Digits:
+    """The number as a float, or its Digits. For `parse_float`."""
+    value = float(text)
+    return value if not math.isfinite(value) or Decimal(repr(value)) == Decimal(text) else Digits(text)
+
+
+def loads_or(text: str, default: Any, **options: Callable[[str], Any]) -> Any:
     """What `loads` gives; `default` for a text that is not JSON or nests too deep."""
     try:
-        return loads(text)
+        return loads(text, **options)
     except (ValueError, RecursionError):
         return default
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from .kinds import DECIMAL
 from .walk import nodes, rebuild
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def generator() -> type[GenerateJsonSchema]:
             made = super().decimal_schema(schema)
             for part in made.get("anyOf", []):
                 if part.get("type") == "string":
-                    part.setdefault("pattern", r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$")
+                    part.setdefault("pattern", DECIMAL)
             return made
 
     return Generator

@@ -9,6 +9,7 @@ import json
 import math
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, cast
 
 from .spans import Span
@@ -55,6 +56,8 @@ class Number:
     percent: bool = False
     seconds: int = 0
     """The seconds of the unit of time after it; 0 if there is none."""
+    digits: str = ""
+    """The number as written, if a float cannot hold all its digits."""
 
 
 def numbers(text: str) -> list[Number]:
@@ -72,7 +75,7 @@ def numbers(text: str) -> list[Number]:
                 whole = value.is_integer() and abs(value) < MOST_WHOLE
                 found.append(Number((match.start(), power.end()), int(value) if whole else value))
         elif not GLUED.match(text, match.end()):
-            found.append(_whole(text, match.start(), match.end(), _value(match[0])))
+            found.append(_whole(text, match.start(), match.end(), _value(match[0]), _lost(match[0])))
     for match in IN_WORDS.finditer(text):
         tens = SPELLED[match[1].lower()] if match[1] else 0
         last = match[2].lower()
@@ -80,8 +83,9 @@ def numbers(text: str) -> list[Number]:
     return sorted(found, key=lambda one: one.span)
 
 
-def _whole(text: str, start: int, end: int, value: int | float) -> Number:
-    """The number with the scale and the percent sign after it."""
+def _whole(text: str, start: int, end: int, value: int | float, digits: str = "") -> Number:
+    """The number with the scale and the percent sign after it. Its digits are kept if there is neither."""
+    bare = end
     for _ in range(MOST_SCALES):
         if not (scale := SCALE.match(text, end)):
             break
@@ -91,14 +95,20 @@ def _whole(text: str, start: int, end: int, value: int | float) -> Number:
         value, end = value + 0.5, half.end()
     percent = PERCENT.match(text, end)
     timed = TIMED.match(text, end)
-    return Number(
-        (start, percent.end() if percent else end), value, bool(percent), SECONDS[timed[1].lower()] if timed else 0
-    )
+    end = percent.end() if percent else end
+    seconds = SECONDS[timed[1].lower()] if timed else 0
+    return Number((start, end), value, bool(percent), seconds, digits if end == bare else "")
 
 
 def _value(text: str) -> int | float:
     plain = text.replace(",", "").lstrip("+")
     return float(plain) if "." in plain else int(plain)
+
+
+def _lost(text: str) -> str:
+    """The number without thousands separators, if a float cannot hold all its digits; "" otherwise."""
+    plain = text.replace(",", "").lstrip("+")
+    return plain if "." in plain and Decimal(repr(float(plain))) != Decimal(plain) else ""
 
 
 def written_lists(text: str) -> list[tuple[Span, list[Any]]]:

@@ -13,7 +13,7 @@ from ..dialect import Json
 from ..reading.call_repairs import behind
 from ..reading.json_reader import JsonReader, json_value
 from ..reading.json_string import ESCAPES, unescape, unescaped
-from ..reading.json_tokens import IN_STRING, Emit, Note, escaped, quoted, whole_value
+from ..reading.json_tokens import IN_QUOTED, IN_STRING, Emit, Note, escaped, quoted, whole_value
 from ..reading.literals import comes, next_visible
 from ..reading.source import (
     CAP,
@@ -50,6 +50,7 @@ CLEAN_TWICE = cast(
     re.compile(r'(?:[^"\\\x00-\x1f]++|\\\\(?:\\["\\]|[bfnrt/]))*+').match,
 )
 """Content of a JSON string inside a JSON string that needs no change, with its simple escapes complete."""
+IN_TEXT = IN_QUOTED['"']
 HALF_TWICE = ("\\", "\\\\", "\\\\\\")
 SIMPLE = re.compile(r"\\(.)").sub
 A_STRING = re.compile(rf'"(?:[^"\\\n]|\\.){{0,{CAP}}}"').match
@@ -202,7 +203,7 @@ class _Encoded(Machine):
 
     def content(self) -> bool:
         s, run = self.s, RUNS[self.quote]
-        if self.inner.lane is IN_STRING and self.quote == '"' and self.clean():
+        if self.inner.lane is IN_TEXT and self.quote == '"' and self.clean():
             return False
         while True:
             text, pos = s.text, s.pos
@@ -218,8 +219,8 @@ class _Encoded(Machine):
             if end == len(text):
                 if s.closed:
                     raise Malformed("unclosed string")
-                if self.delta and self.inner.lane is IN_STRING and self.quote == '"':
-                    s.lane, s.delta = IN_STRING, self.delta
+                if self.delta and self.inner.lane is IN_TEXT and self.quote == '"':
+                    s.lane, s.delta = IN_TEXT, self.delta
                 return False
             if text[end] == self.quote:
                 s.pos += 1
@@ -237,10 +238,12 @@ class _Encoded(Machine):
         text, pos = s.text, s.pos
         end = CLEAN_TWICE(text, pos).end()
         if end > pos:
-            self.emit(text[pos:end].replace("\\\\", "\\").replace('\\"', '"'))
+            piece = text[pos:end].replace("\\\\", "\\").replace('\\"', '"')
+            self.emit(piece)
+            self.reader.watch.add(piece)
             s.pos = end
         if end == len(text):
-            s.lane, s.delta = IN_STRING, self.delta
+            s.lane, s.delta = self.reader.watch.lane(IN_TEXT), self.delta
         return not s.closed and (end == len(text) or text[end:] in HALF_TWICE)
 
     def give(self, piece: str) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from ..dialect import Keywords
 from .literals import begins_key, begins_name, begins_value, comes, next_visible
+from .missing_quotes import Watch
 from .source import GAP
 
 NAMED, ITEMS, KEYED, SPREAD = "named", "items", "keyed", "spread"
@@ -85,3 +88,21 @@ class Brackets:
             return here or text[j] in "\"'" or begins_key(text, j, ":", closed)
         name = begins_name(text, j, closed)
         return here or begins_value(text, j, closed) if name is False and frame.positional else name
+
+    def may_continue(self, watch: Watch, text: str, i: int, schema: Mapping[str, Any]) -> bool:
+        """Whether the quote before `i`, which does not end its string, may belong to the next member of this bracket.
+        `schema` is that of all the arguments, and says which names are meant."""
+        begins, key_ends, name = watch.quote(text, i)
+        frame = self.stack[-1] if self.stack else None
+        if frame is None:
+            return False
+        if frame.kind == (KEYED if self.hole.assign == ":" else NAMED) and self._assigns(name, schema):
+            return True
+        return begins if frame.kind == ITEMS or frame.positional else key_ends
+
+    def _assigns(self, name: str | None, schema: Mapping[str, Any]) -> bool:
+        """Whether the text is the name of a member, with what assigns its value."""
+        if not name or name[-1] != self.hole.assign:
+            return False
+        properties = schema.get("properties")
+        return name[:-1].strip() in properties if properties and len(self.stack) == 1 else True

@@ -7,17 +7,18 @@ from __future__ import annotations
 import re
 from typing import NoReturn
 
-from . import literals
+from . import literals, missing_quotes
+from .json_string import repaired_escape
 from .json_tokens import (
     CLEAN,
     ENDS,
     IN_QUOTED,
-    IN_STRING,
     KEY_WORD,
     NUMBER_OR_WORD,
     PYTHON,
     SCALAR,
     STRING,
+    SURE,
     TOKEN,
     Emit,
     Note,
@@ -56,19 +57,6 @@ LEGAL = frozenset(
     for want in wants
     for kind in kinds
 )
-_WORD = r"(?:-?(?:0|[1-9][0-9]{0,30})(?:\.[0-9]{1,30})?|true|false|null)(?=[\s,\]}])"
-_TEXT = r'"[^"\\\x00-\x1f]*+"'
-SURE = {
-    close: re.compile(
-        rf"\s*+(?:([\[{{])|({re.escape(close)})|(,)(?=\s*+{after})|({_TEXT})(?=\s*+(?:[\]}}]|,\s*+{follows}))|({_WORD})|({key})"
-        rf'|("[^"\\\x00-\x1f]*+)(?:"\s*+,?\s*+)?\Z|([\w.+-]{{1,30}})\Z|(,)\s*+\Z)'
-    ).match
-    for close, after, follows, key in (
-        ("]", rf'(?:["\[{{]|{_WORD})', rf'(?:["\[{{\]]|{_WORD})', "(?!)"),
-        ("}", '"', '["}]', rf"{_TEXT}\s*+:"),
-    )
-}
-"""By the closer of the enclosing bracket: tokens that are legal and need no repair; or an incomplete one."""
 OPENER, CLOSER, COMMA, HALF_TEXT, HALF_WORD, LAST_COMMA = 1, 2, 3, 7, 8, 9
 PLACES = ("", "vV", "aVK", "a", "vV", "vV", "kK", "", "", "")
 """By group of SURE: the states in which such a token is legal. LATER has the state after it."""
@@ -79,10 +67,9 @@ AFTER_STRING = {VALUE: AFTER, FIRST_VALUE: AFTER, KEY: COLON, FIRST_KEY: COLON}
 
 
 class JsonReader(Machine):
-    """Reads a value token by token. `want` is what may come next, `comma` is held back, `quote` opened the current
-    string."""
+    """Reads token by token. `want` is what may come next, `comma` is held back, `quote` opened the current string."""
 
-    __slots__ = ("beyond", "comma", "comma_at", "delta", "emit", "note", "quote", "stack", "want")
+    __slots__ = ("beyond", "comma", "comma_at", "delta", "emit", "note", "quote", "stack", "want", "watch")
 
     def __init__(self, s: Source, emit: Emit, note: Note | None, delta: Delta | None, beyond: Words = ()) -> None:
         super().__init__(s, self.begin)
@@ -91,6 +78,7 @@ class JsonReader(Machine):
         self.want = VALUE
         self.comma = self.quote = ""
         self.comma_at = 0
+        self.watch = missing_quotes.Watch(named=False)
 
     def begin(self) -> bool:
         """Fast path for a value that has arrived completely."""
@@ -183,11 +171,13 @@ class JsonReader(Machine):
             return m.end() - s.pos <= SHORT_KEY  # including whitespace after it, which may be endless
         if want not in (VALUE, FIRST_VALUE):
             return False
-        self.emit(self.comma + s.text[s.pos : end])
+        piece = s.text[s.pos : end]
+        self.emit(self.comma + piece)
         s.pos, self.want, self.comma = end, AFTER, ""
         self.quote, self.mode = '"', self.content
-        if end == len(s.text) and self.delta:
-            s.lane, s.delta = IN_STRING, self.delta
+        self.watch.begin(piece)
+        if end == len(s.text):
+            self.pass_content()
         return True
 
     def hold(self, m: re.Match[str]) -> bool:
@@ -299,7 +289,13 @@ class JsonReader(Machine):
         else:
             self.repair(m, "single-quotes" if quote == "'" else "smart-quotes", '"')
         self.quote, self.mode = quote, self.content
+        self.watch.begin()
         return True
+
+    def pass_content(self) -> None:
+        """Lets pieces of content without special characters pass at once."""
+        if self.delta:
+            self.s.lane, self.s.delta = self.watch.lane(IN_QUOTED[self.quote]), self.delta
 
     def content(self) -> bool:
         """The rest of a string whose quote was passed on."""
@@ -311,11 +307,11 @@ class JsonReader(Machine):
             s.pos = i = m.end() if m else pos
             if i > pos:
                 emit(text[pos:i])
+                self.watch.add(text[pos:i])
             if i == len(text):
                 if s.closed:
                     raise Malformed("unclosed string")
-                if self.delta:
-                    s.lane, s.delta = IN_QUOTED[quote], self.delta
+                self.pass_content()
                 return False
             c = text[i]
             if c in ends and (closes := self.closes(quote, i + 1)) is not False:
@@ -332,14 +328,26 @@ class JsonReader(Machine):
 
     def odd(self, c: str) -> None:
         """A quote that ends nothing, or a raw control character."""
-        if self.note and c in ENDS[self.quote] and self.quote != "'":
-            self.note("quote-in-string", "")
-        self.s.pos += 1
-        if self.note and c in ENDS[self.quote] and literals.SUM(self.s.text, self.s.pos):
-            self.note("expression", "")
+        if self.note and c in ENDS[self.quote]:
+            self.quote_inside(self.note)
+        else:
+            self.s.pos += 1
+            self.watch.add(c)
         if self.note and c < " ":
             self.note("raw-control", "")
         self.emit(escaped(c) if self.note else c)
+
+    def quote_inside(self, note: Note) -> None:
+        """A quote that ends nothing. The call is ambiguous if the next member of the bracket may begin with it."""
+        s = self.s
+        if self.quote != "'":
+            note("quote-in-string", "")
+        s.pos += 1
+        if literals.SUM(s.text, s.pos):
+            note("expression", "")
+        begins, key_ends, _ = self.watch.quote(s.text, s.pos)
+        if begins if self.stack[-1] == "]" else key_ends:
+            note("missing-quote", missing_quotes.DETAIL)
 
     def escape(self) -> bool:
         """A backslash and what follows it."""
@@ -347,25 +355,18 @@ class JsonReader(Machine):
         pair = s.text[s.pos : s.pos + 2]
         if len(pair) < 2 and not s.closed:
             return False
+        self.watch.add("\\")
         if note is None or (len(pair) == 2 and pair[1] in '"\\/bfnrt'):
             s.pos += len(pair)
             self.emit(pair)
             return True
-        found = literals.escape(s.text, s.pos, s.closed) if pair[1:] == "u" else ("", 1, False)
+        found = repaired_escape(s.text, s.pos, s.closed)
         if found is None:
             return False
-        _, size, lone = found
-        written = s.text[s.pos : s.pos + size]
-        s.pos += max(size, len(pair))
-        if size > 1:
-            self.emit("\\ufffd" if lone else written)
-            if lone:
-                note("lone-surrogate", "")
-        elif pair == "\\'":
-            self.emit("'")
-        else:
-            note("bad-escape", pair)
-            self.emit("\\\\" + escaped(pair[1:]))
+        s.pos += found[1]
+        self.emit(found[0])
+        if found[2]:
+            note("bad-escape" if found[1] == len(pair) else "lone-surrogate", pair if found[1] == len(pair) else "")
         return True
 
     def closes(self, quote: str, i: int) -> bool | None:

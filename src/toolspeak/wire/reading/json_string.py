@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from .json_tokens import ENDS
+from .json_tokens import ENDS, escaped
 from .literals import escape
 from .source import CAP, Malformed, Scan, Source, blank, following
 
@@ -60,3 +60,18 @@ def unescape(s: Source) -> Scan[str]:
         yield
     s.pos += found[1]
     return found[0]
+
+
+def repaired_escape(text: str, i: int, closed: bool) -> tuple[str, int, str] | None:
+    """What the escape at `i`, which may be no legal one, is in a JSON string; its length, and the rule of the repair.
+    None if more text is needed."""
+    pair = text[i : i + 2]
+    found = escape(text, i, closed) if pair[1:] == "u" else ("", 1, False)
+    if found is None:
+        return None
+    _, size, lone = found
+    if size > 1:
+        return ("\\ufffd", size, "lone-surrogate") if lone else (text[i : i + size], size, "")
+    if pair == "\\'":
+        return "'", 2, ""
+    return "\\\\" + escaped(pair[1:]), len(pair), "bad-escape"

@@ -21,11 +21,25 @@ SCALAR = 512
 """The most characters of a number or an unquoted word."""
 
 TOKEN = re.compile(r"""\s*(?:([{}\[\],:"'“”„‘’«»])|([^\s{}\[\],:"'“”„‘’«»]+))""").match
+_WORD = r"(?:-?(?:0|[1-9][0-9]{0,30})(?:\.[0-9]{1,30})?|true|false|null)(?=[\s,\]}])"
+_TEXT = r'"[^"\\\x00-\x1f]*+"'
+SURE = {
+    close: re.compile(
+        rf"\s*+(?:([\[{{])|({re.escape(close)})|(,)(?=\s*+{after})|({_TEXT})(?=\s*+(?:[\]}}]|,\s*+{follows}))|({_WORD})|({key})"
+        rf'|("[^"\\\x00-\x1f]*+)(?:"\s*+,?\s*+)?\Z|([\w.+-]{{1,30}})\Z|(,)\s*+\Z)'
+    ).match
+    for close, after, follows, key in (
+        ("]", rf'(?:["\[{{]|{_WORD})', rf'(?:["\[{{\]]|{_WORD})', "(?!)"),
+        ("}", '"', '["}]', rf"{_TEXT}\s*+:"),
+    )
+}
+"""By the closer of the enclosing bracket: tokens that are legal and need no repair; or an incomplete one."""
 STRING = re.compile(r'"[^"\\\x00-\x1f]*"').match
 IN_STRING = re.compile(r'["\\\x00-\x1f]').search
 ENDS = {'"': '"', "'": "'"} | dict.fromkeys("“”„", "“”") | dict.fromkeys("‘’", "‘’") | {"«": "»", "»": "«"}
 """The quotes that may end a string, by the one that begins it."""
-IN_QUOTED = {c: re.compile(rf"""["{ends}\\\x00-\x1f]""").search for c, ends in ENDS.items()} | {'"': IN_STRING}
+IN_QUOTED = {c: re.compile(rf"""["{ends}\\\x00-\x1f,]""").search for c, ends in ENDS.items()}
+"""By quote: what needs a look in the content of a string. After a comma a quote may begin the next member."""
 CLEAN = {
     c: re.compile(rf"""(?:[^{ends}"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u(?![dD][89a-fA-F])[0-9a-fA-F]{{4}})*+""").match
     for c, ends in ENDS.items()

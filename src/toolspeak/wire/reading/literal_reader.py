@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from ...events import ArgumentsDelta
 from ...schema.kinds import ANY, STRING, Shapes
 from ..dialect import Keywords
-from . import literals
+from . import literals, missing_quotes
 from .brackets import ITEMS, KEYED, NAMED, SPREAD, Brackets, Frame
 from .json_tokens import SCALAR, escaped, quoted
+from .missing_quotes import Watch
 from .source import SPACE, Machine, Malformed, Source
 
 Note = Callable[[str, str], None]
@@ -49,6 +50,7 @@ class LiteralReader(Machine):
         self.stack = self.brackets.stack
         self.quote = self.syntax.quotes[hole.quotes[0]]
         self.in_key = self.odd = self.text_only = False
+        self.watch = Watch(named=True)
 
     def push(self, frame: Frame, opener: str) -> None:
         self.emit(opener)
@@ -156,7 +158,7 @@ class LiteralReader(Machine):
         s, frame = self.s, self.stack[-1]
         if close:
             return self.pop(frame)
-        opener = self.opener()
+        opener = self.syntax.opener(self.s.text, self.s.pos, self.s.closed)
         if opener is None:
             return False
         if opener:
@@ -259,10 +261,10 @@ class LiteralReader(Machine):
 
     def scalar(self, frame: Frame | None) -> bool:
         """A string, a number, or a word."""
-        opener = self.opener()
+        s = self.s
+        opener = self.syntax.opener(s.text, s.pos, s.closed)
         if opener is None:
             return False
-        s = self.s
         if opener:
             if frame:
                 self.begin(frame)
@@ -294,16 +296,6 @@ class LiteralReader(Machine):
             return quoted(word)
         return number
 
-    def opener(self) -> re.Match[str] | Literal[False] | None:
-        """The prefix and the quotes of a string that begins here. False if there is none, None if it is not known yet."""
-        s = self.s
-        m = self.syntax.opener(s.text, s.pos)
-        if m is None:
-            return False if literals.comes(s.text, s.pos, self.hole.quotes, s.closed) is False else None
-        if len(m[2]) == 1 and not s.closed and s.text[m.end() : m.end() + 2] in ("", m[2]):
-            return None  # it may be a triple quote
-        return m
-
     def open(self, opener: re.Match[str], joined: bool = False) -> bool:
         """A string begins, or continues in the next one (`joined`)."""
         prefix, quote = opener[1].lower(), opener[2]
@@ -314,6 +306,7 @@ class LiteralReader(Machine):
         self.quote = self.syntax.quotes["r" + quote if "r" in prefix else quote]
         self.s.pos = opener.end()
         self.mode = self.content
+        self.watch.begin()
         if not joined:
             self.odd = False
             if (m := self.quote.whole(self.s.text, opener.end())) and self.closes(m.end()) is True:
@@ -341,10 +334,11 @@ class LiteralReader(Machine):
                     piece = SIMPLE(literals.simple, piece) if quote.slash == "escape" and "\\" in piece else piece
                     piece = escaped(piece)
                 self.emit(piece)
+                self.watch.add(text[pos:end])
                 s.pos = end
             if end == len(text):
                 if self.streams:
-                    s.lane, s.delta = quote.lane, ArgumentsDelta
+                    s.lane, s.delta = self.watch.lane(quote.lane), ArgumentsDelta
                 return False
             step = self.escape() if text[end] == "\\" and quote.slash else self.mark()
             if not step:
@@ -359,6 +353,7 @@ class LiteralReader(Machine):
         if not here:
             if here is False:
                 self.emit(escaped(s.text[s.pos]))
+                self.watch.add(s.text[s.pos])
                 s.pos += 1
             return here is False
         ends = self.closes(s.pos + len(quote))
@@ -367,6 +362,8 @@ class LiteralReader(Machine):
             self.note("quote-in-string", "")
             if literals.DOUBTED(s.text, s.pos + len(quote)):
                 self.note("expression", "")
+            if self.brackets.may_continue(self.watch, s.text, s.pos + len(quote), self.schema):
+                self.note("missing-quote", missing_quotes.DETAIL)
             self.emit(escaped(quote))
         elif ends == "join":
             self.mode = self.another
@@ -379,7 +376,7 @@ class LiteralReader(Machine):
 
     def another(self) -> bool:
         """The next of several adjacent strings that are one."""
-        opener = self.visible() and self.opener()
+        opener = self.visible() and self.syntax.opener(self.s.text, self.s.pos, self.s.closed)
         return bool(opener) and self.open(opener, joined=True)
 
     def escape(self) -> bool:
@@ -392,6 +389,7 @@ class LiteralReader(Machine):
         if lone:
             self.note("lone-surrogate", "")
         self.emit(escaped(text))
+        self.watch.add("\\")
         s.pos += size
         return True
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import Literal
 
 from ..dialect import Keywords
 from .source import CAP, GAP
@@ -190,13 +191,13 @@ class Quote:
         self.text, self.slash = text, slash
         self.run = re.compile(runs[slash]).match
         self.whole = re.compile(rf'([^{c}"\\\x00-\x1f]*){re.escape(text)}').match
-        self.lane = re.compile(rf'[{c}"\\\x00-\x1f]').search
+        self.lane = re.compile(rf'[{c}"\\\x00-\x1f,]').search
 
 
 class Syntax:
     """The quotes, words and patterns of one syntax of literals."""
 
-    __slots__ = ("constants", "opener", "own", "quotes")
+    __slots__ = ("_opener", "_words", "constants", "own", "quotes")
 
     def __init__(self, hole: Keywords) -> None:
         python = ('"""', "'''", '"', "'")
@@ -205,8 +206,19 @@ class Syntax:
         self.quotes = {q: Quote(q, "escape") for q in python} | {q: Quote(q, slash) for q in hole.quotes}
         self.quotes |= {"r" + q: Quote(q, "raw") for q in python}
         words = "|".join(re.escape(q) for q in sorted(self.quotes, key=len, reverse=True) if q[0] != "r")
-        self.opener = re.compile(("([rRbBfFuU]{0,2})" if hole.escapes else "()") + f"({words})").match
+        self._words = hole.quotes
+        self._opener = re.compile(("([rRbBfFuU]{0,2})" if hole.escapes else "()") + f"({words})").match
         self.constants = CONSTANTS | dict(zip(hole.constants, ("true", "false", "null"), strict=True))
+
+    def opener(self, text: str, i: int, closed: bool) -> re.Match[str] | Literal[False] | None:
+        """The prefix and the quotes of a string that begins at `i`. False if there is none, None if it is not known
+        yet."""
+        m = self._opener(text, i)
+        if m is None:
+            return False if comes(text, i, self._words, closed) is False else None
+        if len(m[2]) == 1 and not closed and text[m.end() : m.end() + 2] in ("", m[2]):
+            return None  # it may be a triple quote
+        return m
 
 
 @lru_cache(64)
