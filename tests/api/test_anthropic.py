@@ -256,6 +256,10 @@ IMAGE = {"type": "image", "source": {"type": "file", "file_id": "f"}}
         (PLAIN | {"tool_choice": {"type": "sure"}}, "tool_choice"),
         (PLAIN | {"tool_choice": {"type": "any"}}, "no tool is offered"),
         (PLAIN | {"tools": [{"name": "a"}], "tool_choice": {"type": "tool", "name": "b"}}, "no tool 'b' among"),
+        (
+            PLAIN | {"tools": [{"name": "get_weather"}], "tool_choice": {"type": "tool", "name": "get_wether"}},
+            "Did you mean 'get_weather'",
+        ),
         (PLAIN | {"mcp_servers": "x"}, "mcp_servers: expected"),
         (PLAIN | {"output_config": {"format": {"type": "json_schema"}}}, "a schema is missing"),
         (PLAIN | {"output_config": {"effort": "utmost"}}, "output_config"),

@@ -41,3 +41,18 @@ def test_a_wrong_schema_is_told_by_its_field(path: str, serve_models: Callable[.
                 assert message.startswith(f"{field}: the schema means nothing"), message
 
     asyncio.run(go())
+
+
+def test_two_tools_of_one_name_are_refused_with_their_place(serve_models: Callable[..., Any]) -> None:
+    tools = [{"type": "function", "function": {"name": name}} for name in ("f", "g", "f")]
+
+    async def go() -> None:
+        async with serve_models(m=Scripted(["Hi"])) as running, aiohttp.ClientSession() as session:
+            async with session.post(running.url + "/v1/chat/completions", json={**SAID, "tools": tools}) as reply:
+                error = (await reply.json())["error"]
+                assert (reply.status, error["param"]) == (400, "tools.2")
+                assert error["message"] == "tools.2: two tools are named 'f': give each tool a name of its own"
+            async with session.post(running.url + "/v1/chat/completions", json={**SAID, "messages": []}) as reply:
+                assert "at least 1 item," in (await reply.json())["error"]["message"]
+
+    asyncio.run(go())

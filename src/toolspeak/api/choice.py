@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import Refused
+from ..schema.suggestions import did_you_mean, near
 from ..types import Tool
 from .field_schemas import cannot
 
@@ -46,6 +47,7 @@ def of_name(name: str, offered: Offered, param: str) -> tuple[str, Offered]:
     """Return the choice of one tool, and the tools that it leaves. Raises Refused for one that is not offered."""
     found = tuple(tool for tool in offered if tool.name == name)
     if not found:
-        said = f"{param}: there is no tool {name[:100]!r} among those that are offered"
+        meant = did_you_mean(near(name[:100], [tool.name for tool in offered]))
+        said = f"{param}: there is no tool {name[:100]!r} among those that are offered.{meant}"
         raise Refused(said, code="invalid_value", param=param)
     return ("required", found) if name in WORDS else (name, offered)  # a tool may have the name of one of our words

@@ -7,6 +7,7 @@ import marshal
 from collections.abc import Callable
 from typing import Any
 
+from ..errors import DuplicateTool, Refused
 from ..schema.bounded_cache import BoundedCache
 from ..schema.infer import as_tools
 from ..types import Tool
@@ -34,9 +35,20 @@ class Toolsets:
             return found
         if check:
             check(described)
-        made = as_tools(described) or ()
+        try:
+            made = as_tools(described) or ()
+        except DuplicateTool as error:
+            raise _twice(error.name, described) from None
         self._kept.put(key, made, in_memory(written))
         return made
+
+
+def _twice(name: str, described: Any) -> Refused:
+    """Return the error for a name that several of the described tools have."""
+    places = [f"tools.{at}" for at, one in enumerate(described) if one.get("name") == name]
+    where = places[1] if len(places) > 1 else "tools"
+    said = f"{where}: two tools are named {name[:100]!r}: give each tool a name of its own"
+    return Refused(said, code="invalid_tool", param=where)
 
 
 def in_memory(written: bytes) -> int:

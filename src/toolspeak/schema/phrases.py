@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -122,7 +123,8 @@ def expected(error: Any) -> str:
     if name == "format":
         return _format(kind.value)
     if name in _LIMITS:
-        return _LIMITS[name].format(kind.value)
+        limit = _LIMITS[name].format(kind.value)
+        return re.sub(r"\b1 (character|item|field)s\b", r"1 \1", limit) if kind.value == 1 else limit
     if name == "uniqueItems":
         return "a list without repetitions"
     if name == "not":

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ...errors import InvalidTool, Refused
+from ...schema.suggestions import did_you_mean, near
 from ...types import Schema, Tool
 from .. import custom_tools
 from ..choice import WORDS, of_name, of_word
@@ -144,7 +145,9 @@ def _allowed(offered: tuple[Tool[..., Any], ...], allowed: Payload) -> tuple[tup
     """Return the tools that are in a list of allowed ones, and the choice among them."""
     names = {str(record(row.get("function") or row.get("custom")).get("name", "")) for row in records(allowed["tools"])}
     if unknown := names - {tool.name for tool in offered}:
-        said = f"tool_choice: {min(unknown)[:100]!r} is allowed and is not among the tools"
+        name = min(unknown)[:100]
+        meant = did_you_mean(near(name, [tool.name for tool in offered]))
+        said = f"tool_choice: {name!r} is allowed and is not among the tools.{meant}"
         raise Refused(said, code="invalid_value", param="tool_choice.allowed_tools")
     return tuple(tool for tool in offered if tool.name in names), str(allowed["mode"])
 
