@@ -1,13 +1,16 @@
-"""What a server tells of its context, as the gateway asks it when it starts."""
+"""The context size that a server reports: the gateway asks when it starts, the library when a request may be too large."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from aiohttp import web
 
+import toolspeak as ts
 from toolspeak.gateway.config.settings import ModelSettings
 from toolspeak.gateway.registry import Models
 from toolspeak.models.context import context_of
@@ -16,6 +19,7 @@ from toolspeak.models.pool import Pool
 VLLM = {"object": "list", "data": [{"id": "other", "max_model_len": 9}, {"id": "m", "max_model_len": 32_768}]}
 PLAIN = {"object": "list", "data": [{"id": "m"}]}
 LLAMA = {"default_generation_settings": {"n_ctx": 8192}}
+HELLO = {"choices": [{"message": {"role": "assistant", "content": "Hello"}, "finish_reason": "stop"}]}
 WRONG = {"object": "list", "data": [{"id": "m", "max_model_len": True}]}
 
 
@@ -60,22 +64,97 @@ def asked(answers: dict[str, Any], name: str, patch: pytest.MonkeyPatch | None =
             told = answers.get(request.path)
             return web.json_response(told) if told else web.json_response({"error": "no"}, status=404)
 
-        app = web.Application()
-        app.router.add_route("*", "/{path:.*}", handle)
-        runner = web.AppRunner(app)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        root = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        if patch:
-            patch.setenv("OLLAMA_HOST", root)
-        served = Models({"m": ModelSettings("m", (name if patch else f"{root}/v1{name}",), **settings)})
-        model = served.served["m"].model
-        assert isinstance(model, Pool)
-        try:
-            await model.load()
-            return context_of(model)
-        finally:
-            await model.aclose()
-            await runner.cleanup()
+        async with listening(handle) as root:
+            if patch:
+                patch.setenv("OLLAMA_HOST", root)
+            served = Models({"m": ModelSettings("m", (name if patch else f"{root}/v1{name}",), **settings)})
+            model = served.served["m"].model
+            assert isinstance(model, Pool)
+            try:
+                await model.load()
+                return context_of(model)
+            finally:
+                await model.aclose()
 
     return asyncio.run(scene())
+
+
+@asynccontextmanager
+async def listening(handle: Callable[[web.Request], Awaitable[web.Response]]) -> AsyncIterator[str]:
+    """The address of a server that answers every request with this function."""
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", handle)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+LONG = "word " * 1_500
+
+
+def test_a_server_that_was_probed_is_asked_too() -> None:
+    """A probe asks llama.cpp and the list of models alone; Ollama and LM Studio tell it elsewhere."""
+    assert asked({"/v1/models": PLAIN, "/api/v0/models": STUDIO, "/v1/chat/completions": HELLO}, "#m") == 4096
+
+
+@pytest.mark.parametrize(
+    ("path", "told"), [("/v1/models", VLLM), ("/props", LLAMA), ("/api/ps", OLLAMA), ("/api/v0/models", STUDIO)]
+)
+def test_the_library_asks_as_the_gateway_does(path: str, told: Any) -> None:
+    """Definitions may take half of the context; without one, 64 tools would be shown."""
+    tools: list[Any] = [ts.Tool(f"tool_{at}", f"{at} {LONG}", {"type": "object", "properties": {}}) for at in range(20)]
+    paths, bodies = library({"/v1/models": PLAIN, path: told}, tools=tools)
+    (body,) = bodies
+    assert len(body["tools"]) < 20
+    assert paths.index(path) < paths.index("/v1/chat/completions")
+
+
+def test_a_long_result_becomes_pages_of_a_context_that_its_server_tells() -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+    messages: list[Any] = [
+        {"role": "user", "content": "Read it"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "1", "content": LONG * 4},
+    ]
+    read: Any = ts.Tool("read", "Reads it.", {"type": "object", "properties": {}})
+    _, (body,) = library({"/v1/models": PLAIN, "/api/v0/models": STUDIO}, messages, tools=[read])
+    assert [tool["function"]["name"] for tool in body["tools"]] == ["read", "read_more"]
+    assert len(body["messages"][-1]["content"]) < len(LONG)
+
+
+@pytest.mark.parametrize(("count", "look", "asks"), [(2, True, 0), (20, True, 1), (20, False, 0)])
+def test_the_library_asks_once_and_only_for_what_may_be_too_large(count: int, look: bool, asks: int) -> None:
+    tools: list[Any] = [
+        ts.Tool(f"tool_{at}", f"{at} {LONG}", {"type": "object", "properties": {}}) for at in range(count)
+    ]
+    paths, bodies = library({"/v1/models": PLAIN}, "Hi", "Hi", look=look, tools=tools)
+    assert len(bodies) == 2
+    assert paths.count("/api/ps") == asks
+
+
+def library(answers: dict[str, Any], *inputs: Any, look: bool = True, tools: list[Any]) -> tuple[list[str], list[Any]]:
+    """The paths that a server with such answers is asked at by `run`, and the bodies of the requests for a reply."""
+    paths: list[str] = []
+    bodies: list[Any] = []
+
+    async def scene() -> None:
+        async def handle(request: web.Request) -> web.Response:
+            paths.append(request.path)
+            if request.path == "/v1/chat/completions":
+                bodies.append(await request.json())
+                return web.json_response(HELLO)
+            told = answers.get(request.path)
+            return web.json_response(told) if told else web.json_response({"error": "no"}, status=404)
+
+        async with listening(handle) as root:
+            model = ts.model(f"{root}/v1#m", look=look)
+            for each in inputs or ("Hi",):
+                reply = await ts.arun(each, tools=tools, model=model)
+                assert reply.text == "Hello"
+
+    asyncio.run(scene())
+    return paths, bodies

@@ -4,7 +4,8 @@ What a server can do is not known at first. Its API offers tools, so the strateg
 it, each at most once, and `strategy` says in words what holds now:
 
 - Before the first request with tools, what a probe found within a day is used; else a server of one's own is looked at
-  (see `glance`), unless `look` is False; a llama.cpp tells its context by that. A hosted provider is never looked at.
+  (see `glance`), unless `look` is False; before a request that may be too large for a small context, it is asked for that.
+  A hosted provider is never looked at.
   Where its user wants it prompted, the look tells only what the engine can be held to and which template it has.
 - `load` probes the server, for the gateway, and asks for its context; one that is down is probed again later, with growing
   pauses.
@@ -73,8 +74,10 @@ class Adaptive(Wrapper[Model]):
         """Whether the server refused a system turn in the middle of a conversation, and took its text from the user."""
         self.problem = ""
         """Why the server could not be probed when it was loaded, "" where it could."""
-        self.context: int | None = None
-        """Tokens that the model reads and writes at once, where its server told."""
+        self.context = 0
+        """Tokens that the model reads and writes at once, 0 where its server did not tell."""
+        self.asks_context = False if hosted(http.address.shown) else look
+        """Whether its server is still to be asked for that."""
         # A dialect says how it is asked, too, unless the way is chosen beside it.
         way = preferred.way or ("prompted" if preferred.dialect is not None else None)
         self._preferred = replace(preferred, way=way, template="")
@@ -92,7 +95,7 @@ class Adaptive(Wrapper[Model]):
     def _settle(self, seen: ServerCapabilities | None) -> None:
         """Decides anew, by what was seen."""
         self.server_capabilities = seen
-        self.context = seen.context if seen and seen.context is not None else self.context
+        self.context = max(self.context, seen.context if seen else 0)
         known = seen.known if seen else self.http.known
         known = replace(known, name=self.http.model or known.name)
         if self._template:
@@ -271,14 +274,22 @@ class Adaptive(Wrapper[Model]):
         seen = await described(self.http)
         if not seen.template:
             raise UsageError(f"{self.http.address.shown} does not tell its chat template: give it as `template`")
-        self._template, self.context = seen.template, seen.context
+        self._template, self.context = seen.template, max(seen.context, self.context)
         self._settle(self.server_capabilities)
+
+    async def find_context(self) -> None:
+        """Asks the server for its context, once. One that is down is asked again by the next call."""
+        await self.look()
+        async with self._looking:
+            if self.asks_context and not self.problem:
+                self.asks_context = False
+                self.context = max(self.context, await server_context(self.http))
 
     async def load(self) -> None:
         """Probes the server once; where it is down, that is done again in the background. Raises nothing of it."""
         if self.server_capabilities is not None:
             return
-        self.problem = "it has not answered yet"
+        self.asks_context, self.problem = not hosted(self.http.address.shown), "it has not answered yet"
         if not await self._tried():
             log.warning("%s: %s", self.name, self.problem)
             self._later = asyncio.create_task(self._keep_trying())
@@ -303,8 +314,8 @@ class Adaptive(Wrapper[Model]):
                 seen = await server_capabilities(self.http)
                 self.http.model = seen.model
                 self._settle(seen)
-            if self.context is None:
-                self.context = None if hosted(self.http.address.shown) else await server_context(self.http)
+            self.problem = ""
+            await self.find_context()
         except (ModelError, UsageError) as error:
             # What is wrong with the name or the settings stays so; any other server is probed again.
             for_good = isinstance(error, UsageError)
@@ -314,8 +325,6 @@ class Adaptive(Wrapper[Model]):
             log.log(logging.WARNING if for_good else logging.INFO, "%s: %s", self.name, why)
             if not for_good:
                 return False
-        else:
-            self.problem = ""
         log.info("%s: %s", self.name, self.strategy.line)
         return True
 

@@ -20,7 +20,7 @@ from typing import Any, Self
 from ..api.json_stream import records
 from ..events import Event, Noted
 from ..models.base import Counter, Model
-from ..models.context import context_of
+from ..models.context import SMALL, after_context, asks_context, context_of, find_context
 from ..models.offload import offloaded, request_size
 from ..models.wrapper import Wrapper
 from ..plan.calls import answer
@@ -90,9 +90,12 @@ class PagedResults(Wrapper[Model]):
     @property
     def size(self) -> PageSize:
         """The size of a page."""
+        return self._size(self.context)
+
+    def _size(self, context: int | None) -> PageSize:
         if "scored" in self.capabilities:
             return WHOLE
-        context, tokens = self.context, self._tokens
+        tokens = self._tokens
         together = max(2 * LEAST, context // TOGETHER) if context and tokens != MANY else MANY
         if tokens is None:
             tokens = max(LEAST, context // SHARE) if context else MANY
@@ -102,10 +105,23 @@ class PagedResults(Wrapper[Model]):
 
     def stream(self, request: Request) -> AsyncIterator[Event]:
         """The events of the reply; see the protocol."""
+        if self._asks(request):
+            return after_context(self.model, lambda: self._stream(request))
+        return self._stream(request)
+
+    def _stream(self, request: Request) -> AsyncIterator[Event]:
         return self._paging(request) if self.needed(request) else self.model.stream(request)
+
+    def _asks(self, request: Request) -> bool:
+        """Whether the model's context has to be known for a request, and its server is still to be asked for it."""
+        if not asks_context(self.model, self._context):
+            return False
+        return too_large(request.messages, self._size(SMALL))
 
     async def narrowed(self, request: Request) -> Request:
         """The first request to the inner model."""
+        if self._asks(request):
+            await find_context(self.model)
         return await offloaded(request_size(request), self.narrowed_now, request)
 
     def narrowed_now(self, request: Request) -> Request:

@@ -20,7 +20,7 @@ from typing import Any, Self
 from ..errors import MissingExtra, UsageError
 from ..events import Event
 from ..models.base import Counter, Model
-from ..models.context import context_of
+from ..models.context import SMALL, after_context, asks_context, context_of, find_context
 from ..models.fallback import calling
 from ..models.wrapper import Wrapper
 from ..plan.token_estimate import about_tool
@@ -155,7 +155,18 @@ class ToolRouter(Wrapper[Model]):
 
     def stream(self, request: Request) -> AsyncIterator[Event]:
         """The events of the reply; see the protocol."""
+        if self._asks(request):
+            return after_context(self.model, lambda: self._stream(request))
+        return self._stream(request)
+
+    def _stream(self, request: Request) -> AsyncIterator[Event]:
         return self.model.stream(request) if self.fits(request) else self._routed(request)
+
+    def _asks(self, request: Request) -> bool:
+        """Whether the model's context has to be known for a request, and its server is still to be asked for it."""
+        if not asks_context(self.model, self._context):
+            return False
+        return sum(map(about_tool, request.tools or ())) > HALF * SMALL
 
     async def count(self, request: Request) -> int | None:
         """The tokens of the first request to the inner model; None if it cannot count."""
@@ -163,6 +174,8 @@ class ToolRouter(Wrapper[Model]):
 
     async def narrowed(self, request: Request) -> Request:
         """The first request to the inner model."""
+        if self._asks(request):
+            await find_context(self.model)
         if self.fits(request):
             return request
         view = await self._view(request)

@@ -79,7 +79,7 @@ class ServerCapabilities:
     `schema_field` where it takes a schema beside a prompt, `tag_field` where a structural tag,
     `score_way` how it tells likelihoods (see `logprobs.ScoreMethod`), `slots` how many requests it works on at once, and
     `parameters` how many its model has, 0 where the server does not tell. `context` is how many tokens its model reads and
-    writes at once, 0 where the server does not tell; None where it was not asked, since that is not remembered.
+    writes at once, 0 where the server does not tell; it is not remembered.
     """
 
     address: str
@@ -96,7 +96,7 @@ class ServerCapabilities:
     score_way: str = ""
     slots: int = 1
     parameters: int = 0
-    context: int | None = field(default=None, compare=False)
+    context: int = field(default=0, compare=False)
 
     @property
     def program(self) -> Program:
@@ -162,7 +162,7 @@ def _read(path: Path) -> ServerCapabilities | None:
 def remember(seen: ServerCapabilities) -> None:
     """Keeps what was seen, in a file of its own that appears whole; where that cannot be, nothing is kept."""
     path = _path(seen.address, seen.model)
-    text = json.dumps({"form": FORM, **asdict(seen), "context": None}, ensure_ascii=False)
+    text = json.dumps({"form": FORM, **asdict(seen), "context": 0}, ensure_ascii=False)
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as file:

@@ -50,10 +50,10 @@ def _described(model: Http, server: str, told: Iterable[Payload], listed: Payloa
     )  # fmt: skip
 
 
-async def server_context(model: Http) -> int | None:
-    """How many tokens the server's model reads and writes at once; None where it does not tell."""
+async def server_context(model: Http) -> int:
+    """How many tokens the server's model reads and writes at once; 0 where it does not tell."""
     if model.api not in ("openai", "completions", "ollama"):
-        return None
+        return 0
     listed, props, *loaded = await asyncio.gather(
         _told(model, model.models_path),
         *(_told(model, path, root=True) for path in (PROGRAMS["llama.cpp"].path, *LOADED)),
@@ -65,7 +65,7 @@ async def server_context(model: Http) -> int | None:
         for row in records(one.get(rows))
         if row.get(name) in names
     ]
-    return max(map(_count, [_described(model, "", (props,), listed).context, *told])) or None
+    return max(map(_count, [_described(model, "", (props,), listed).context, *told]))
 
 
 async def glance(model: Http, *, scoring: bool = True) -> ServerCapabilities | None:
