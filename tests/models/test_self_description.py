@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -80,7 +80,7 @@ def asked(answers: dict[str, Any], name: str, patch: pytest.MonkeyPatch | None =
 
 
 @asynccontextmanager
-async def listening(handle: Callable[[web.Request], Awaitable[web.Response]]) -> AsyncIterator[str]:
+async def listening(handle: Callable[[web.Request], Awaitable[web.Response]]) -> AsyncGenerator[str]:
     """The address of a server that answers every request with this function."""
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", handle)
@@ -120,7 +120,7 @@ def test_a_long_result_becomes_pages_of_a_context_that_its_server_tells() -> Non
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "1", "content": LONG * 4},
     ]
-    read: Any = ts.Tool("read", "Reads it.", {"type": "object", "properties": {}})
+    read: ts.Tool[..., Any] = ts.Tool("read", "Reads it.", {"type": "object", "properties": {}})
     _, (body,) = library({"/v1/models": PLAIN, "/api/v0/models": STUDIO}, messages, tools=[read])
     assert [tool["function"]["name"] for tool in body["tools"]] == ["read", "read_more"]
     assert len(body["messages"][-1]["content"]) < len(LONG)
