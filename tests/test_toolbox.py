@@ -617,6 +617,16 @@ class TestWhatAModelReadsOfAnException:
         assert "http://h:80/a@b" in text
         assert "s3cr:et" in error  # the program reads all of it
 
+    def test_the_log_has_what_the_model_reads(self, caplog: pytest.LogCaptureFixture) -> None:
+        def query() -> str:
+            raise ts.ToolError("cannot reach postgres://app:s3cr3t@db/x")
+
+        caplog.set_level("DEBUG", "toolspeak")
+        _, error = self.read(ts.Toolbox(query))
+        assert "[hidden]" in caplog.text
+        assert "s3cr3t" not in caplog.text
+        assert "s3cr3t" in error
+
     def test_nothing_that_the_application_gave_it(self) -> None:
         def query(key: Annotated[str, ts.Injected], n: Annotated[int, ts.Injected] = 7) -> str:
             raise ValueError(f"{key} is not valid, {n} times")

@@ -89,7 +89,7 @@ def toolspeak_replay(request: pytest.FixtureRequest) -> Callable[..., Model]:
 
         path = path_of_test(request.path, request.node.nodeid.partition("::")[2], next(numbers))
         if mode == "none" and not path.exists():
-            hint = f"record it with a model: pytest '{request.node.nodeid}' {OPTION}=once"
+            hint = f"record it with a model: pytest '{request.node.nodeid}' {OPTION}=once (=all where the server fails: once does not record that)"
             pytest.fail(f"there is no recording {path}; {hint}", pytrace=False)
         return record(model, path, mode=mode)
 

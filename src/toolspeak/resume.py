@@ -199,8 +199,18 @@ class _Paused:
             call = self._call(self.pending[key])
             if _is_approved(given):
                 self._check(self.pending[key], box)
-            calls.append(replace(call, arguments=dict(given.arguments), json="") if isinstance(given, Edit) else call)
+            calls.append(self._edited(call, given, box) if isinstance(given, Edit) else call)
         return calls
+
+    def _edited(self, call: ToolCall, edit: Edit, box: Toolbox) -> ToolCall:
+        """The call with other arguments. Raises UsageError if the tool cannot be called with them."""
+        call = replace(call, arguments=dict(edit.arguments), json="")
+        has_run = self.pending[call.id].digest in self.kept
+        if not has_run and (error := box.validate(call).error):
+            raise UsageError(
+                f"{call.id[:80]}: these arguments cannot replace those of the call, which stays pending: {error}"
+            )
+        return call
 
     def left(self, answers: Answers) -> tuple[Pending, ...]:
         """The calls that stay pending."""

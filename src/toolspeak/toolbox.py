@@ -265,8 +265,8 @@ class Toolbox:
                     began = time.monotonic()
                     value = await self._run(known, inject or {})
             except (CallError, ToolError) as error:
-                log.debug("the call of %r gave no result: %s", known.name, error)
                 text = self._error_text(known.name, error, inject or {})
+                log.debug("the call of %r gave no result: %s", known.name, text)
                 origin = approval.origin(self[known.name]) if began else approval.own_words
                 return ToolResult(known.id, known.name, text, None, error, _since(began), origin)
             origin = approval.origin(self[known.name])

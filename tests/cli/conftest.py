@@ -82,7 +82,8 @@ class Chat(BaseHTTPRequestHandler):
     models = ("m",)
     calls = False
     ignores = False
-    tokens = 3
+    tokens: int | None = None  # those that it tells for every request; None: it counts words
+    reads_tools = False
     refusal = "this model does not support tools"
 
     def log_message(self, *_: object) -> None:
@@ -101,7 +102,9 @@ class Chat(BaseHTTPRequestHandler):
             called = {"name": body["tools"][0]["function"]["name"], "arguments": '{"city": "Paris"}'}
             message = {"content": None, "tool_calls": [{"id": "c", "type": "function", "function": called}]}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        self.answer(200, {"choices": [choice], "usage": {"prompt_tokens": self.tokens, "completion_tokens": 1}})
+        tokens = sum(len(one["content"].split()) for one in body["messages"]) if self.tokens is None else self.tokens
+        tokens += 60 if self.reads_tools and "tools" in body else 0
+        self.answer(200, {"choices": [choice], "usage": {"prompt_tokens": tokens, "completion_tokens": 1}})
 
     def answer(self, status: int, value: object) -> None:
         data = json.dumps(value).encode()

@@ -126,6 +126,41 @@ def test_a_server_that_may_ignore_tools_and_tells_no_tokens(doctor: Doctor, serv
     assert "busy" not in rows["change"]
 
 
+def test_a_server_that_tells_the_same_count_for_every_request(doctor: Doctor, serve: Callable[..., str]) -> None:
+    _, rows = doctor(serve(ignores=True, tokens=3))
+    assert "tools" in rows["tried:unclear"]
+    assert "as many for every request" in rows["tools"]
+
+
+def test_a_server_whose_model_reads_tools_and_calls_none(cli: Cli, serve: Callable[..., str]) -> None:
+    done = cli("doctor", f"{serve(ignores=True, reads_tools=True, models=('qwen3-8b',))}#qwen3-8b")
+    rows = {line[2:].split()[0]: line for line in done.stdout.splitlines()}
+    assert rows["tools"].startswith("· ")
+    assert "but no call came" in rows["tools"]
+    assert "no call was seen" in rows["change"]
+    assert "--dialect hermes" in rows["change"]
+    assert "no change is needed" not in done.stdout
+
+
+def test_a_server_that_refuses_tools_though_the_dialect_is_known(doctor: Doctor, serve: Callable[..., str]) -> None:
+    refusal = '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'
+    _, rows = doctor(serve(models=("Qwen2.5-7B-Instruct",), refusal=refusal))
+    assert "in hermes" in rows["asked"]
+    assert "--dialect" not in rows["change"]
+    assert "start vLLM with --enable-auto-tool-choice and the --tool-call-parser" in rows["change"]
+
+
+def test_a_name_that_the_server_does_not_list(cli: Cli, serve: Callable[..., str]) -> None:
+    url = serve(models=("Qwen2.5-7B-Instruct",))
+    done = cli("doctor", f"{url}#qwen")
+    rows = {line[2:].split()[0]: line for line in done.stdout.splitlines()}
+    assert rows["server"].startswith("· ")
+    assert "which the server does not list" in rows["server"]
+    assert "Qwen2.5-7B-Instruct" in rows["models"]
+    assert f"name the model as the server lists it: {url}#Qwen2.5-7B-Instruct" in rows["change"]
+    assert "✓ server" in cli("doctor", f"{url}#Qwen2.5-7B-Instruct").stdout
+
+
 def test_a_server_with_several_models(doctor: Doctor, serve: Callable[..., str]) -> None:
     url = serve(models=("one", "two"))
     code, rows = doctor(url)

@@ -72,6 +72,7 @@ class Persona:
     hello = "hello"
     deaf = False  # takes a system prompt, and does not follow it
     usage = True
+    tokens = 0  # it tells these for every request
     chat = True
     completions = True
     score = True
@@ -112,7 +113,9 @@ class Persona:
             return web.json_response({"error": {"message": '"auto" tool choice requires --enable'}}, status=400)
         if any(message["role"] == "system" for message in body["messages"]) and not self.system:
             return web.json_response({"error": {"message": "System role not supported"}}, status=400)
-        read = 20 + (60 * len(tools) if tools and self.tools != "dropped" else 0)
+        read = sum(len(message["content"].split()) for message in body["messages"])
+        read += 60 * len(tools) if tools and self.tools != "dropped" else 0
+        read = self.tokens or read
         usage = {"choices": [], "usage": {"prompt_tokens": read, "completion_tokens": 5}} if self.usage else {}
         return self.sse(*self.reply(body, tools), usage)
 
@@ -223,6 +226,13 @@ def test_the_way_that_is_chosen(serve: Serve, persona: Persona, mode: tuple[str,
     assert why in chosen.why
 
 
+def test_a_token_count_that_never_changes_is_no_evidence(serve: Serve) -> None:
+    known = probed(serve, Persona(tools="dropped", tokens=3))
+    assert known.found["tools"].answer == "unclear"
+    assert "as many for every request" in known.found["tools"].evidence
+    assert probed(serve, Persona(tools="dropped")).found["tools"].answer == "no"
+
+
 ANTHROPIC = (
     'event: message_start\ndata: {"type": "message_start", "message": {"usage": {"input_tokens": 9}}}\n\n'
     'event: content_block_start\ndata: {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}\n\n'
@@ -244,7 +254,8 @@ def test_other_apis(serve: Serve, api: Any, text: str) -> None:
             path = request.path
             if request.method == "GET" or path.endswith("/completions"):
                 return web.json_response({"error": "not found"}, status=404)
-            return web.Response(text=text, content_type="text/event-stream")
+            tokens = 10 + ("system" in await request.text())
+            return web.Response(text=text.replace(": 9", f": {tokens}"), content_type="text/event-stream")
 
         async with serve(answer) as server:
             return await probe(Http(server.url, "m", api=api))

@@ -74,7 +74,7 @@ def test_an_approved_call_runs(form: int) -> None:
     ("answer", "ran", "result"),
     [
         (False, [], "was not approved"), ("not today", [], "was not approved: not today"),
-        (ts.Edit({"path": "b"}), ["b"], "removed b"), (ts.Edit({"pat": "b"}), [], "pat"),
+        (ts.Edit({"path": "b"}), ["b"], "removed b"),
         (ts.Edit({"path": "/etc/x"}), [], "refused by the policy"), (ts.Answer("it is gone"), [], "it is gone"),
         (ts.Answer({"gone": True}), [], '{"gone": true}'),
     ],
@@ -170,12 +170,22 @@ def test_a_result_that_was_an_error_is_kept_with_its_label() -> None:
 
 
 def test_a_call_that_did_not_run_leaves_its_approval() -> None:
-    """One whose arguments do not fit is no use of it, and no result is kept of it."""
+    """One that the policy refuses is no use of it, and no result is kept of it."""
     reply = paused()
     for _ in range(2):
-        assert "pat" in str(resumed(reply, {"c0": ts.Edit({"pat": "b"})}).messages[2].get("content"))
+        after = resumed(reply, {"c0": ts.Edit({"path": "/etc/x"})})
+        assert "refused by the policy" in str(after.messages[2].get("content"))
     assert resumed(reply, {"c0": True}).messages[2].get("content") == "removed a"
     assert removed == ["a"]
+
+
+def test_arguments_that_do_not_fit_are_an_error_before_anything_runs() -> None:
+    reply = paused(REMOVE, ("remove", {"path": "b"}))
+    with pytest.raises(ts.UsageError, match=r"c1: .* stays pending: .*unknown argument: \"pat\".*'path' is missing"):
+        resumed(reply, {"c0": True, "c1": ts.Edit({"pat": "b"})})
+    assert removed == []
+    resumed(reply, {"c0": True, "c1": ts.Edit({"path": "c"})})
+    assert sorted(removed) == ["a", "c"]
 
 
 def test_only_the_owner_can_read_the_store(tmp_path: Path) -> None:

@@ -43,9 +43,9 @@ def test_all_problems_at_once():
             "/cty",
             "only city, days, unit",
             '"X"',
-            "\"cty\" is no argument; there are city, days, unit. Did you mean 'city'?",
+            "unknown argument: \"cty\" (the arguments are: city, days, unit; did you mean 'city'?)",
         ),
-        Problem("/city", "string", "nothing", "the required argument 'city' is missing; it must be a string"),
+        Problem("/city", "string", "nothing", "the required argument 'city' is missing (a string)"),
     ]
 
 
@@ -116,7 +116,7 @@ def test_arguments_nobody_listed():
     assert check(opened, {"y": 1}) == []
     nothing = as_tool({"name": "t"})
     (problem,) = check(nothing, {"y": 1})
-    assert problem == Problem("/y", "no arguments", "1", '"y" is no argument; it takes none.')
+    assert problem == Problem("/y", "no arguments", "1", 'unknown argument: "y" (there are none)')
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
@@ -238,7 +238,7 @@ class TestArgumentsThatAComposedSchemaNeverLists:
         assert check(tool, listed) == []
         (problem,) = check(tool, {**listed, "dry_run": False})
         assert problem.path == "/dry_run"
-        assert '"dry_run" is no argument; there are path' in problem.message
+        assert 'unknown argument: "dry_run" (the arguments are: path' in problem.message
         with pytest.raises(ts.InvalidCall):
             box.call({"name": "delete", "arguments": {**listed, "dry_run": False}})
         assert ran == []

@@ -96,7 +96,7 @@ def test_the_official_client(functions: Path) -> None:
             )
             done = await client.call_tool("forecast", {"town": "Oslo"})
             assert done.is_error
-            assert "is no argument" in done.content[0].text
+            assert "unknown argument" in done.content[0].text
             done = await client.call_tool("forecasts", {})
             assert done.is_error
             assert "Did you mean" in done.content[0].text

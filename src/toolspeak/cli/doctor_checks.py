@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import ModelError, ToolspeakError, WeightsError
-from ..schema.suggestions import listed
+from ..schema.suggestions import listed, near
 
 if TYPE_CHECKING:
     from ..models.base import Model
@@ -196,34 +196,91 @@ def probed(inner: Http) -> ServerCapabilities:
 def _seen(name: str, known: ServerCapabilities, chosen: Strategy) -> Iterator[Row]:
     from ..models.servers.capabilities import saved
 
-    able = known.can("chat") or known.can("completions")
-    yield "server", "ok" if able else "broken", f"{known.server or 'not known by name'}, model {known.model}"
-    if len(known.models) > 1:
+    yield _server_row(known)
+    if {*known.models} - {known.model}:
         yield "models", "told", listed(known.models, 8)
     yield "template", "told", _template(known.template) if known.template else "the server does not report it"
-    tools: Any = known.found.get("tools")
-    tool_state: State = "ok" if known.can("tools") else "told"
-    yield "tools", tool_state, "not asked" if tools is None else tools.evidence
+    yield _tools_row(known)
     yield "asked", "told", chosen.line
     for answer in ("yes", "no", "unclear"):
         names = [one for one, finding in known.found.items() if finding.answer == answer]
         if names:
             yield f"tried: {answer}", "told", ", ".join(names)
     yield "saved", "told", saved(known)
-    yield "change", "told", _advice(name, known, chosen)
+    change = _advice(name, known, chosen)
+    yield "change", "told", change if _is_listed(known) else f"{_named(name, known)}; as long as you do not: {change}"
+
+
+def _server_row(known: ServerCapabilities) -> Row:
+    program = known.server or "not known by name"
+    if not _answers(known):
+        return "server", "broken", f"{program}, model {known.model}"
+    if _is_listed(known):
+        return "server", "ok", f"{program}, model {known.model}"
+    return "server", "told", f"{program}, model {known.model}, which the server does not list (see `models`)"
+
+
+def _tools_row(known: ServerCapabilities) -> Row:
+    tools = known.found.get("tools")
+    if tools is None:
+        return "tools", "told", "not asked"
+    return "tools", "ok" if tools and not _no_call(known) else "told", tools.evidence
+
+
+def _answers(known: ServerCapabilities) -> bool:
+    return known.can("chat") or known.can("completions")
+
+
+def _no_call(known: ServerCapabilities) -> bool:
+    """Whether the model reads tools, and called none of them."""
+    from ..models.servers.probe import NO_CALL
+
+    return known.found["tools"].evidence.endswith(NO_CALL)
+
+
+def _is_listed(known: ServerCapabilities) -> bool:
+    """Whether the server lists the model by its name, or lists none."""
+    return not known.models or not {known.model, f"{known.model}:latest"}.isdisjoint(known.models)
+
+
+def _named(name: str, known: ServerCapabilities) -> str:
+    """How to name the model as its server lists it."""
+    from ..models.strategy import by_its_name
+
+    own = [*near(known.model, known.models, at_most=1), *known.models][0]
+    spoken = None if by_its_name(known.model) else by_its_name(own)
+    why = f" (this name identifies the dialect {spoken.name})" if spoken else ""
+    return f"name the model as the server lists it: {name.partition('#')[0]}#{own}{why}"
 
 
 def _advice(name: str, known: ServerCapabilities, chosen: Strategy) -> str:
-    if not (known.can("chat") or known.can("completions")):
+    if not _answers(known):
         return "it answers neither chat nor completion requests: look at the server's log"
-    if known.can("tools"):
-        return NOTHING.format(name=name)
-    start = START.get(known.server, "")
+    tools = known.found["tools"]
+    server = "vllm" if "--enable-auto-tool-choice" in tools.evidence else known.server
+    start = START.get(server, "")
+    if tools:
+        return _native_advice(name, known, start)
     meanwhile = "decided by likelihood" if chosen.way == "scored" else "read from the text"
-    other = f"calls are {meanwhile} meanwhile; {NAME_IT}"
-    if known.found["tools"].answer == "unclear":
-        if not known.found["tools"].evidence.startswith("said "):
+    other = f"calls are {meanwhile} meanwhile{'' if _is_known(chosen) else f'; {NAME_IT}'}"
+    if tools.answer == "unclear":
+        if not tools.evidence.startswith("said "):
             return "the probe could not tell whether it accepts tools (see `tools`): run this again when the server is less busy"
         tune = TUNE.format(name=name)
         other = f"the model was offered tools and answered in text, so the server may ignore them; {other}; {tune}"
     return f"for tools of the server's own, {start}; {other}" if start else other
+
+
+def _native_advice(name: str, known: ServerCapabilities, start: str) -> str:
+    """What to do with a server that takes tools."""
+    from ..models.strategy import by_its_name
+
+    if not _no_call(known):
+        return NOTHING.format(name=name)
+    spoken = by_its_name(known.model)
+    dialect = spoken.name if spoken else "NAME"
+    server = start or "start the server with the parser of this model"
+    return (
+        "no call was seen, though tools were offered and one was required: ask a question that needs a tool, with "
+        f"--verbose; if no call comes, {server}, or let toolspeak read the calls: --dialect {dialect}"
+    )

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import ToolspeakError
 from ..events import CallStart, Event, Finished, TextDelta
-from ..schema.check import check
+from ..plan.calls import checked
 from ..types import Reply, Tool
 from ..wire.decode import Decoder
 from ..wire.dialect import Dialect
@@ -126,11 +126,14 @@ def _is_words(event: Event) -> bool:
 
 
 def _acceptable(reply: Reply, tools: Sequence[Tool[..., Any]], fit: bool) -> bool:
-    by_name = {tool.name: tool for tool in tools}
-    whole = [(by_name[call.name], call) for call in reply.calls if call.whole if call.name in by_name]
-    if len(whole) < max(1, len(reply.calls)):
+    """Whether there are calls, all whole and of offered tools, and, with `fit`, none has a problem once its arguments are
+    coerced, as those of any call are."""
+    if not reply.calls:
         return False
-    return not any(check(tool, call.arguments) for tool, call in whole) if fit else True
+    if fit:
+        return not any(checked(call, tools)[1] for call in reply.calls)
+    names = {tool.name for tool in tools}
+    return all(call.whole and call.name in names for call in reply.calls)
 
 
 def _marked(dialect: Dialect, text: str) -> bool:

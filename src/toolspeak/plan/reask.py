@@ -33,6 +33,14 @@ RANDOM = 0.7
 GREEDY = 0.3
 """Sampling up to this temperature counts as greedy."""
 
+REPLY_TO = {
+    "alone": " (to a request for that one call)",
+    "dialect": " (in the dialect {})",
+    "sampling": " (with other sampling)",
+    "model": " (by {})",
+}
+"""What an error says of a reply to each strategy, other than "told"."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReaskStrategy:
@@ -285,7 +293,8 @@ class Attempts:
 
     def _give_up(self, cause: ModelError | None = None, *, repeated: bool = False) -> NoReturn:
         last = self.attempts[-1]
-        where = f" ({last.rung})" if last.rung not in ("", "told") else ""
+        kind, _, name = last.rung.partition(":")
+        where = REPLY_TO.get(kind, "").format(name)
         why = ", the same as before although the problems were sent back, so it was not asked again" if repeated else ""
         raise GenerationError(
             f"no valid reply in {_counted(len(self.attempts))}; the last one{where}{why}: {last.error}",

@@ -161,7 +161,7 @@ def explain(error: Any, tool: Tool[..., Any]) -> Iterator[Problem]:
             wanted = _at(tool.parameters, [*error.instance_path, kind.property]) or "a value"
             where = f"{path}/{escape(kind.property)}"
             what = "argument" if not path else "field"
-            said = f"the required {what} {kind.property!r} is missing; it must be {spoken(wanted)}"
+            said = f"the required {what} {kind.property!r} is missing ({spoken(wanted)})"
             yield Problem(where, wanted, "nothing", said)
         case "additionalProperties" | "unevaluatedProperties":
             known = _known(tool.parameters, list(error.instance_path))
@@ -207,8 +207,6 @@ def _named(path: str) -> str:
 
 
 def _unknown(path: str, name: str, value: Any, known: list[str]) -> Problem:
-    what = "argument" if not path else f"field of {path}"
-    there = f"there are {', '.join(known)}" if known else "it takes none"
     got = cast("Mapping[str, Any]", value).get(name) if isinstance(value, Mapping) else None
     if name in known:
         said = f"{short(name)} does not go with the others: it belongs to an alternative that they do not fit"
@@ -217,8 +215,15 @@ def _unknown(path: str, name: str, value: Any, known: list[str]) -> Problem:
         f"{path}/{escape(name)}",
         f"only {', '.join(known)}" if known else "no arguments",
         short(got),
-        f"{short(name)} is no {what}; {there}." + did_you_mean(near(name, known)),
+        _unknown_text(path, name, known),
     )
+
+
+def _unknown_text(path: str, name: str, known: list[str]) -> str:
+    what = f"field of {path}" if path else "argument"
+    names = f"the {'fields' if path else 'arguments'} are: {', '.join(known)}" if known else "there are none"
+    hint = did_you_mean(near(name, known)).replace(" Did", "; did", 1)
+    return f"unknown {what}: {short(name)} ({names}{hint})"
 
 
 def _alternatives(error: Any, path: str, value: Any, tool: Tool[..., Any]) -> Iterator[Problem]:

@@ -62,6 +62,8 @@ NAMES = (
 """What is asked, in the order in which it is shown."""
 OFFERING = ("streamed tools", "named", "required", "parallel")
 """Those in which tools are offered, the one with a free choice first."""
+NO_CALL = "no call came"
+"""The end of what is said of tools that reach a model which called none of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,8 +327,16 @@ def _tools(found: dict[str, Finding], replies: dict[str, Heard], plain: Heard | 
     if not (before and read):
         return first
     if read - before > 8:
-        return Finding("yes", f"the model reads them ({read - before} more tokens), though it called none")
+        return Finding("yes", f"the model reads them ({read - before} more tokens), but {NO_CALL}")
+    if {before, read} == _plain_counts(replies):
+        return Finding("unclear", f"{first.evidence}, and as many for every request, so the count says nothing")
     return Finding("no", "they are taken and dropped: the model reads no more tokens than without")
+
+
+def _plain_counts(replies: dict[str, Heard]) -> set[int]:
+    """How many tokens the requests without tools had; they are of different lengths."""
+    plain = [heard for name, heard in replies.items() if name not in OFFERING]
+    return {heard.reply.usage.prompt_tokens for heard in plain} if len(plain) > 1 else set()
 
 
 async def _embeddings(model: Http) -> Finding:
