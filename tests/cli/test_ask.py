@@ -32,6 +32,25 @@ def test_words_before_a_call_are_no_answer_when_piped(cli: Cli, script: Script) 
     assert done.stderr.splitlines()[:2] == ["Let me look.", '→ weather {"city": "Oslo"}']
 
 
+@pytest.mark.parametrize(
+    ("cities", "why"),
+    [
+        (["Oslo"] * 4, "the model made the same call with the same result 3 times"),
+        ([f"Oslo {i}" for i in range(17)], "the run reached its limit of 16 steps; to raise it: limits={'steps': …}"),
+    ],
+    ids=["repeats", "steps"],
+)
+def test_a_run_that_ends_by_a_limit_says_which(cli: Cli, script: Script, cities: list[str], why: str) -> None:
+    replies = [wants("weather", city=city) for city in cities]
+    done = cli("ask", "Weather?", "-t", "weather.py", "-m", script(*replies))
+    lines = done.stderr.splitlines()
+    assert (done.returncode, lines[-1]) == (1, f"error: the model gave no answer: {why}")
+    assert "stopped" not in done.stderr
+    assert sum(line.startswith("→") for line in lines) == len(cities) - 1
+    done = cli("ask", "Weather?", "-t", "weather.py", "-m", script(*replies[:-1], "I gave up."))
+    assert (done.stdout, done.stderr.splitlines()[-1]) == ("I gave up.\n", f"stopped: {why}")
+
+
 @pytest.mark.parametrize("args", [["-"], [], ["Summarise this:", "-"]])
 def test_standard_input_is_read(cli: Cli, args: list[str]) -> None:
     done = cli("ask", *args, "--explain", "-m", "scripted:x", stdin="the piped text ü\n")

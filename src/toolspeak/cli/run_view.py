@@ -14,7 +14,7 @@ from ..events import ArgumentsDelta, CallEnd, CallResult, CallStart, Event, Fini
 from ..plan.calls import answer as answer_message
 from ..plan.loop import loop
 from ..tool_results import jsonable
-from ..types import Message, Reply
+from ..types import Message, Note, Reply
 from ..verbs import Options, Prompt, job
 from .terminal import Out, Progress, json_line
 
@@ -40,6 +40,10 @@ def watch(run: AsyncGenerator[Event | Done[Reply], None], show: Show) -> Reply:
     raise AssertionError("a run ends with its reply")
 
 
+STOPS = ("limit-steps", "limit-calls", "limit-repeats")
+"""Notes after which the model is asked once more, and its calls are not run."""
+
+
 class Show:
     """Prints the events of a run. Without `out` it prints no answer.
 
@@ -57,6 +61,7 @@ class Show:
         self.arguments = ""
         self.calls = False
         self.hint = ""
+        self.stopped = False
 
     def event(self, event: Event) -> None:
         match event:
@@ -71,20 +76,25 @@ class Show:
             case CallEnd():
                 self._end_line()
                 self._note_text()
-                self.progress.call(self.name, self.arguments)
+                if not self.stopped:  # such a call is not run
+                    self.progress.call(self.name, self.arguments)
             case CallResult(result=result) if isinstance(result.error, ApprovalNeeded):
                 pass
             case CallResult(result=result):
                 self.progress.result(str(result.error or result.text), failed=result.error is not None)
                 self.progress.waiting()
-            case Noted(note=note) if note.rule.startswith("limit-"):
-                self.progress.note(f"stopped: {note.rule.removeprefix('limit-')}")
-            case Noted(note=note) if note.rule == "like-a-call":
-                self.hint = note.detail
+            case Noted(note=note):
+                self._noted(note)
             case Finished():
                 self._turn_ends()
             case _:
                 pass
+
+    def _noted(self, note: Note) -> None:
+        if note.rule in STOPS:
+            self.stopped = True
+        if note.rule == "like-a-call":
+            self.hint = note.detail
 
     def _text(self, text: str) -> None:
         if self.live and self.out:
@@ -138,8 +148,11 @@ def show_hints(reply: Reply) -> None:
 
 def show_open(reply: Reply) -> None:
     """Print to standard error what a run lacks: an answer, or the approval of calls."""
+    limits = "; ".join(note.detail for note in reply.notes if note.rule.startswith("limit-"))
     if not (reply.text.strip() or reply.pending):
-        click.echo("error: the model gave no answer", err=True)
+        click.echo(f"error: the model gave no answer{': ' if limits else ''}{limits}", err=True)
+    elif limits:
+        Progress().note(f"stopped: {limits}")
     for one in reply.pending:
         Progress().note(f"waits for approval: {one.id} {one.tool} {json_line(one.arguments)} ({one.why})")
 

@@ -68,7 +68,7 @@ def loop(request: Request, limits: Limits, rungs: Sequence[ReaskStrategy] = usua
             else:
                 so_far.refused(why)
             if why:
-                yield from tell(Noted(Note(f"limit-{why}")))
+                yield from tell(Noted(so_far.limit_note(why)))
             if why == "tokens":
                 return so_far.finished(Reply(reply.text), why)
             if why:
@@ -236,6 +236,13 @@ class _Run:
         )
         return replace(paused, messages=list(self.messages), steps=tuple(self.steps))
 
+    def limit_note(self, why: str) -> Note:
+        """The note about the limit that ended the run: what it was, and how to raise it."""
+        if why == "repeats":
+            return Note("limit-repeats", f"the model made the same call with the same result {SAME} times")
+        limit = getattr(self.limits, why)
+        return Note(f"limit-{why}", f"the run reached its limit of {limit:g} {why}; to raise it: limits={{{why!r}: …}}")
+
     def circling(self) -> str:
         return "repeats" if any(count >= SAME for count in self.seen.values()) else ""
 
@@ -244,7 +251,7 @@ class _Run:
         notes = reply.notes
         if why:
             late = [Note("not-run", call.name) for call in reply.calls]
-            notes = (*notes, *late, Note(f"limit-{why}"))
+            notes = (*notes, *late, self.limit_note(why))
         last = replace(reply, calls=(), finish="limit" if why else reply.finish, notes=notes)
         messages = [*self.messages, assistant(last)]
         return replace(last, usage=self.usage, messages=messages, steps=(*self.steps, Step(last, rung=self.reask.rung)))
