@@ -71,7 +71,7 @@ def test_valid_arguments_have_none():
         ({"type": "string", "pattern": "^a+$"}, "b", "/x", "a string that matches ^a+$"),
         ({"type": "string", "format": "date"}, "31.1.2026", "/x", "date string such as 2026-01-31"),
         ({"type": "string", "format": "email"}, "nobody", "/x", "email string such as name@example.org"),
-        ({"type": "array", "maxItems": 1}, [1, 2], "/x", "a list of at most 1 items"),
+        ({"type": "array", "maxItems": 1}, [1, 2], "/x", "a list of at most 1 item"),
         ({"type": "array", "uniqueItems": True}, [1, 1], "/x", "a list without repetitions"),
         ({"type": "array", "items": {"type": "integer"}}, [1, "2"], "/x/1", "integer"),
         ({"type": "array", "prefixItems": [{}], "items": False}, [1, 2], "/x/1", "left out"),

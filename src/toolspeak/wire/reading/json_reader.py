@@ -355,7 +355,7 @@ class JsonReader(Machine):
         pair = s.text[s.pos : s.pos + 2]
         if len(pair) < 2 and not s.closed:
             return False
-        self.watch.add("\\")
+        self.watch.member = None
         if note is None or (len(pair) == 2 and pair[1] in '"\\/bfnrt'):
             s.pos += len(pair)
             self.emit(pair)
