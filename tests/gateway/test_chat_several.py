@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from toolspeak.errors import DuplicateTool, InvalidTool
+from toolspeak.errors import InvalidTool, Refused
 from toolspeak.gateway.merge import WAITING, side_by_side
 from toolspeak.gateway.tool_cache import Toolsets
 
@@ -127,5 +127,5 @@ def test_what_is_no_tool_is_not_kept() -> None:
     for _ in range(2):
         with pytest.raises(InvalidTool):
             toolsets([{"name": "no name"}])
-        with pytest.raises(DuplicateTool):
+        with pytest.raises(Refused, match=r"tools\.1: two tools are named 'a'"):
             toolsets(described("a", "a"))

@@ -79,7 +79,9 @@ def test_a_closed_decoder_stays_closed() -> None:
     assert decoder.feed("Hi") == [TextDelta("Hi")]
     assert decoder.close() == [Finished("stop")]
     assert decoder.close() == []
-    assert decoder.feed("more") == []
+    with pytest.raises(ts.UsageError, match="this Decoder is closed"):
+        decoder.feed("more")
+    assert decoder.close() == []
 
 
 def test_thoughts_are_split_or_kept_with_tools_and_without() -> None:

@@ -329,7 +329,9 @@ def _tools(found: dict[str, Finding], replies: dict[str, Heard], plain: Heard | 
     if read - before > 8:
         return Finding("yes", f"the model reads them ({read - before} more tokens), but {NO_CALL}")
     if {before, read} == _plain_counts(replies):
-        return Finding("unclear", f"{first.evidence}, and as many for every request, so the count says nothing")
+        return Finding(
+            "unclear", f"{NO_CALL}; {read} tokens read, and as many for every request, so the count says nothing"
+        )
     return Finding("no", "they are taken and dropped: the model reads no more tokens than without")
 
 
