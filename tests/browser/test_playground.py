@@ -79,7 +79,7 @@ def test_two_dialects_are_asked_side_by_side(page: Any, address: str) -> None:
     page.goto(address)
     page.get_by_label("Model", exact=True).select_option("hello")
     page.get_by_label("Compare with a second model").check()
-    page.get_by_label("Second model").select_option("salve")
+    page.get_by_label("Second model", exact=True).select_option("salve")
     page.get_by_label("Dialect of the second").select_option("pythonic")
     page.get_by_role("button", name="Ask", exact=True).click()
     settled(page, 2)
