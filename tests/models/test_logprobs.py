@@ -170,6 +170,20 @@ def test_a_token_that_grew_together_counts_whole() -> None:
     assert beginning(["a", "="], ["a", "=", "x"]) == 2
 
 
+def method_of(serve: Callable[..., Any], server_of: Any) -> tuple[ScoreMethod | None, Finding]:
+    """How a server can be asked for likelihoods, and the evidence."""
+
+    async def main() -> tuple[ScoreMethod | None, Finding]:
+        async with serve(server_of) as server:
+            model = Http(server.url, "m", retries=0)
+            try:
+                return await find_score_method(model)
+            finally:
+                await model.aclose()
+
+    return asyncio.run(main())
+
+
 @pytest.mark.parametrize(
     ("how", "way", "seen"),
     [
@@ -181,15 +195,7 @@ def test_a_token_that_grew_together_counts_whole() -> None:
     ],
 )
 def test_wrong_likelihoods_are_noticed(serve: Callable[..., Any], how: str, way: ScoreMethod | None, seen: str) -> None:
-    async def main() -> tuple[ScoreMethod | None, Finding]:
-        async with serve(Echo(how)) as server:
-            model = Http(server.url, "m", retries=0)
-            try:
-                return await find_score_method(model)
-            finally:
-                await model.aclose()
-
-    found, evidence = asyncio.run(main())
+    found, evidence = method_of(serve, Echo(how))
     assert found == way
     assert seen in evidence.evidence
 
@@ -208,15 +214,7 @@ def test_answers_of_another_form_are_no_likelihoods(serve: Callable[..., Any], a
     async def reply(_: web.Request) -> web.Response:
         return web.json_response(answer)
 
-    async def main() -> tuple[ScoreMethod | None, Finding]:
-        async with serve(reply) as server:
-            model = Http(server.url, "m", retries=0)
-            try:
-                return await find_score_method(model)
-            finally:
-                await model.aclose()
-
-    found, evidence = asyncio.run(main())
+    found, evidence = method_of(serve, reply)
     assert (found, evidence.answer) == (None, "no")
 
 

@@ -78,6 +78,8 @@ def too_deep(text: str, value: Any, levels: int = DEEPEST) -> bool:
         return False
     level: list[Any] = [value]
     for _ in range(levels):
+        if not level:
+            return False
         inner: list[Any] = []
         for item in level:
             inner += item.values() if isinstance(item, dict) else item
