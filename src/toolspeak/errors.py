@@ -230,14 +230,19 @@ class ToolTimeout(ToolError):
 class Attempt:
     """One try: the model's reply, and what was wrong with it.
 
-    `rung` is the re-asking strategy, such as `told` or `alone`; "" for the first try. `failure` is set if no reply
-    arrived; `reply` is empty then.
+    `strategy` is how the model was asked again, such as `told` or `alone`; "" for the first try. `failure` is set if
+    no reply arrived; `reply` is empty then.
     """
 
     reply: Reply
     error: str
-    rung: str = ""
+    strategy: str = ""
     failure: ModelError | None = None
+
+    @property
+    def rung(self) -> str:
+        """The older name of `strategy`."""
+        return self.strategy
 
 
 class GenerationError(ToolspeakError):

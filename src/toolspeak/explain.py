@@ -93,7 +93,7 @@ def explain(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> E
         request, model = model.narrowed_now(request), model.model
     chosen: Strategy | None = getattr(model, "strategy", None)
     line, profile = (chosen.line, chosen.profile) if chosen else ("", "")
-    again = tuple(rung.name for rung in asked.reask.strategies if request.tools and not rung.idle)
+    again = tuple(strategy.name for strategy in asked.reask.strategies if request.tools and not strategy.idle)
     model = model.now(request) if isinstance(model, Adaptive) else model
     if isinstance(model, Speaker):
         effect = model.plan(request).send(None)

@@ -154,15 +154,15 @@ async def _results(
     return tuple(by_id.get(call.id) or _without_running(call, answers[call.id]) for call in calls)
 
 
-def _is_approved(given: Any) -> bool:
-    return given is True or isinstance(given, Edit)
+def _is_approved(decision: Any) -> bool:
+    return decision is True or isinstance(decision, Edit)
 
 
-def _without_running(call: ToolCall, given: Any) -> ToolResult:
+def _without_running(call: ToolCall, decision: Any) -> ToolResult:
     """The result of a call that was rejected, or that a person answered."""
-    if isinstance(given, Answer):
-        return ToolResult(call.id, call.name, result_text(given.result), given.result, origin="trusted")
-    reason = f": {given}" if given else ""
+    if isinstance(decision, Answer):
+        return ToolResult(call.id, call.name, result_text(decision.result), decision.result, origin="trusted")
+    reason = f": {decision}" if decision else ""
     error = NotApproved(f"the call of {call.name!r} was not approved{reason}", call=call)
     return ToolResult(call.id, call.name, exception_text(error), error=error, origin="trusted")
 
@@ -175,14 +175,14 @@ class _Paused:
     """
 
     def __init__(
-        self, messages: Sequence[Message], pending: Sequence[Pending], kept: Mapping[str, StoredResult]
+        self, messages: Sequence[Message], pending: Sequence[Pending], stored: Mapping[str, StoredResult]
     ) -> None:
         places = [at for at, message in enumerate(messages) if message.get("tool_calls")]
         if not places or not pending:
             raise UsageError("there is nothing to resume: expected a reply with pending calls, received one without")
         at = places[-1]
         self.before, self.asking, self.results = list(messages[:at]), messages[at], list(messages[at + 1 :])
-        self.pending, self.kept = {one.id: one for one in pending}, kept
+        self.pending, self.kept = {one.id: one for one in pending}, stored
         done = {message.get("tool_call_id") for message in self.results}
         calls = [read_call(call) for call in self.asking.get("tool_calls", [])]
         self.ids = [call.id for call in calls]

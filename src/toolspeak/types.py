@@ -143,12 +143,17 @@ class Usage:
 class Step:
     """One turn of a run: the model's reply, and the results of its calls.
 
-    `rung` is the re-asking strategy, such as `told` or `alone`; "" if the model was not asked again.
+    `strategy` is how the model was asked again, such as `told` or `alone`; "" if the model was not asked again.
     """
 
     reply: Reply
     results: tuple[ToolResult, ...] = ()
-    rung: str = ""
+    strategy: str = ""
+
+    @property
+    def rung(self) -> str:
+        """The older name of `strategy`."""
+        return self.strategy
 
 
 @dataclass(frozen=True, slots=True, repr=False)

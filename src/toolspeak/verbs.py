@@ -83,7 +83,7 @@ class ReaskOptions(TypedDict):
     """The most tries, the re-asking strategies, and the token limit of all tries."""
 
     tries: int
-    rungs: Sequence[ReaskStrategy]
+    strategies: Sequence[ReaskStrategy]
     tokens: int | None
 
 
@@ -125,10 +125,10 @@ class Job:
         """How a reply is asked for again. The default is 3 tries, or as many as give each strategy its turn."""
         if tries is not None and tries < 1:
             raise UsageError(f"tries: expected 1 or more, received {tries}")
-        rungs = self.reask.strategies
+        strategies = self.reask.strategies
         return {
-            "tries": max(3, 1 + len(rungs)) if tries is None else tries,
-            "rungs": rungs,
+            "tries": max(3, 1 + len(strategies)) if tries is None else tries,
+            "strategies": strategies,
             "tokens": self.limits.tokens,
         }
 
@@ -247,13 +247,13 @@ def _messages(prompt: Prompt, system: str | None) -> list[Message]:
     return [*first, *messages]
 
 
-def _limits(given: Limits | Mapping[str, Any] | None) -> Limits:
-    if isinstance(given, Limits):
-        return given
-    if given is not None and not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UsageError(f"limits: expected steps, seconds, tokens or calls, received {str(given)[:80]}")
-    check_options(given or {}, [one.name for one in fields(Limits)], "limits")
-    return Limits(**(given or {}))
+def _limits(limits: Limits | Mapping[str, Any] | None) -> Limits:
+    if isinstance(limits, Limits):
+        return limits
+    if limits is not None and not isinstance(limits, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"limits: expected steps, seconds, tokens or calls, received {str(limits)[:80]}")
+    check_options(limits or {}, [one.name for one in fields(Limits)], "limits")
+    return Limits(**(limits or {}))
 
 
 # ------------------------------------------------------------------ the loop

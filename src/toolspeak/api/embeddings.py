@@ -72,10 +72,10 @@ def read_reply(body: Payload, count: int) -> Vectors:
     return Vectors(tuple(map(_vector, told)), tokens if isinstance(tokens, int) and tokens > 0 else 0)
 
 
-def _vector(told: Any) -> tuple[float, ...]:
-    if isinstance(told, str):
-        told = _decoded(told)
-    row = cast("list[Any]", told) if isinstance(told, list | tuple) else []
+def _vector(value: Any) -> tuple[float, ...]:
+    if isinstance(value, str):
+        value = _decoded(value)
+    row = cast("list[Any]", value) if isinstance(value, list | tuple) else []
     good = all(
         isinstance(n, int | float) and not isinstance(n, bool) and math.isfinite(n) and abs(n) <= LARGEST for n in row
     )
@@ -121,13 +121,13 @@ def read_request(body: Mapping[str, Any]) -> Texts:
     )
 
 
-def write_reply(vectors: Vectors, asked: Texts) -> Payload:
+def write_reply(vectors: Vectors, texts: Texts) -> Payload:
     """Return the vectors in the format that the client wants."""
-    rows = [_encoded(row) if asked.base64 else list(row) for row in vectors.rows]
+    rows = [_encoded(row) if texts.base64 else list(row) for row in vectors.rows]
     return {
         "object": "list",
         "data": [{"object": "embedding", "index": at, "embedding": row} for at, row in enumerate(rows)],
-        "model": asked.model,
+        "model": texts.model,
         "usage": {"prompt_tokens": vectors.tokens, "total_tokens": vectors.tokens},
     }
 

@@ -84,29 +84,31 @@ def failure(status: int, body: Any, *, retry_after: float | None = None) -> Mode
     )
 
 
-def prompt_too_long(body: Any, said: str) -> PromptTooLong | None:
+def prompt_too_long(body: Any, message: str) -> PromptTooLong | None:
     """Return the error if a server rejected a prompt that exceeds the context, with the numbers in its message."""
     table = _table(_decoded(body) if isinstance(body, (bytes, str)) else body)
     error = _table(table.get("error")) or table
     kinds = (error.get("code"), error.get("type"))
-    if not CONTEXT.search(said) and not {"context_length_exceeded", "exceed_context_size_error"} & set(map(str, kinds)):
+    if not CONTEXT.search(message) and not {"context_length_exceeded", "exceed_context_size_error"} & set(
+        map(str, kinds)
+    ):
         return None
     tokens, limit = _whole(error.get("n_prompt_tokens")), _whole(error.get("n_ctx"))
-    limit = _limit_in(said) if limit is None else limit
-    tokens = _prompt_tokens_in(limit, said) if tokens is None else tokens
-    told = f"the prompt is too long for the model's context: {said.rstrip('.')}. Give fewer tools or messages"
+    limit = _limit_in(message) if limit is None else limit
+    tokens = _prompt_tokens_in(limit, message) if tokens is None else tokens
+    told = f"the prompt is too long for the model's context: {message.rstrip('.')}. Give fewer tools or messages"
     return PromptTooLong(told, tokens=tokens, limit=limit)
 
 
-def _limit_in(said: str) -> int | None:
+def _limit_in(message: str) -> int | None:
     """Return the limit that a server's message names."""
-    matches = (re.search(pattern, said, re.IGNORECASE) for pattern in LIMITS)
+    matches = (re.search(pattern, message, re.IGNORECASE) for pattern in LIMITS)
     return next((_whole(match[1]) for match in matches if match), None)
 
 
-def _prompt_tokens_in(limit: int | None, said: str) -> int | None:
+def _prompt_tokens_in(limit: int | None, message: str) -> int | None:
     """Return the number of the prompt's tokens in a server's message: the largest number, if it is above the limit."""
-    numbers = [number for text in re.findall(NUMBER, said) if (number := _whole(text)) is not None]
+    numbers = [number for text in re.findall(NUMBER, message) if (number := _whole(text)) is not None]
     return max((number for number in numbers if limit is None or number > limit), default=None)
 
 

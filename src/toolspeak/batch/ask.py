@@ -133,7 +133,7 @@ async def prepared(
     tools = tuple(replace(tool, function=None) for tool in made.box)
     task = Task(
         verb=verb, template=replace(made.request, tools=tools), prompt=prompt, system=system, limits=made.limits,
-        tries=made.again(tries)["tries"], rungs=made.reask.strategies, identity=_identity(name, made),
+        tries=made.again(tries)["tries"], strategies=made.reask.strategies, identity=_identity(name, made),
         read=how.read if how else None, value=how.build if how else None,
     )  # fmt: skip
     return Asker(task, made)
@@ -168,17 +168,17 @@ def _model(name: Any, dialect: str | Dialect | None, verb: Verb) -> Any:
     return named_model(name, dialect=dialect, **retries)
 
 
-def _identity(name: Any, made: Job) -> dict[str, Any]:
+def _identity(name: Any, job: Job) -> dict[str, Any]:
     """Return what identifies the model and its dialect. A server's address may contain a password; the model's own name
     does not."""
-    asked: Any = made.model
+    asked: Any = job.model
     while not hasattr(asked, "strategy") and hasattr(asked, "model"):
         asked = asked.model  # wrappers of a model do not change its requests
     strategy: Any = getattr(asked, "strategy", None)
     return {
-        "model": made.model.name if _has_name(name) else name,
+        "model": job.model.name if _has_name(name) else name,
         "dialect": None if strategy is None else strategy.label,
-        **({"policy": repr(made.policy)} if made.policy else {}),
+        **({"policy": repr(job.policy)} if job.policy else {}),
     }
 
 

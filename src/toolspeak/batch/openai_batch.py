@@ -39,7 +39,7 @@ class OpenAITask:
 
     identity: Mapping[str, Any]
     tries: int = 3
-    rungs: Sequence[ReaskStrategy] = field(default_factory=lambda: usual(()))
+    strategies: Sequence[ReaskStrategy] = field(default_factory=lambda: usual(()))
 
     def requests(self, rows: Sequence[Row]) -> list[Request | ToolspeakError]:
         """Return the request for each line, or the error that prevents it."""
@@ -51,7 +51,7 @@ class OpenAITask:
 
     def plan(self, request: Request) -> Plan[Reply]:
         """Return the plan of a request. A text may be cut at its limit, as at the endpoint."""
-        return deciding.decide(request, tries=self.tries, rungs=self.rungs, cut_stands=True)
+        return deciding.decide(request, tries=self.tries, strategies=self.strategies, cut_stands=True)
 
     @property
     def parts(self) -> dict[str, Any]:

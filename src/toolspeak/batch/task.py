@@ -62,7 +62,7 @@ class Task:
     system: str | None = None
     limits: Limits = field(default_factory=Limits)
     tries: int = 3
-    rungs: Sequence[ReaskStrategy] = field(default_factory=lambda: usual(()))
+    strategies: Sequence[ReaskStrategy] = field(default_factory=lambda: usual(()))
     read: Callable[[Reply], Reply] | None = None
     value: Callable[[Mapping[str, Any]], Any] | None = None
     identity: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -82,8 +82,10 @@ class Task:
     def plan(self, request: Request) -> Plan[Reply]:
         """Return the plan of a request; see `plan.effects`."""
         if self.verb == "run":
-            return loop(request, self.limits, self.rungs)
-        return deciding.decide(request, tries=self.tries, read=self.read, rungs=self.rungs, tokens=self.limits.tokens)
+            return loop(request, self.limits, self.strategies)
+        return deciding.decide(
+            request, tries=self.tries, read=self.read, strategies=self.strategies, tokens=self.limits.tokens
+        )
 
     # -------------------------------------------------------------- identity
 

@@ -80,7 +80,7 @@ def whole(name: str) -> str:
 # ------------------------------------------------------------------ in this process
 
 
-def _local(name: str, inner: Local, made: Model) -> Iterator[Row]:
+def _local(name: str, inner: Local, model: Model) -> Iterator[Row]:
     import importlib.util
 
     from ..models.embedded import gguf_header, weights
@@ -95,9 +95,9 @@ def _local(name: str, inner: Local, made: Model) -> Iterator[Row]:
     yield "llama.cpp", "ok" if runs else "broken", "installed" if runs else "missing: pip install 'toolspeak[local]'"
     template = str(about.get("tokenizer.chat_template", ""))
     yield "template", "told", _template(template) if fetched else "not known before it is fetched"
-    yield "asked", "told", strategy_of(made).line
+    yield "asked", "told", strategy_of(model).line
     yield "tried", "told", "the header of the file was read; no weights were loaded"
-    change = NOTHING if inner.path is None or _is_known(strategy_of(made)) else f"{NAME_IT}; {TUNE}"
+    change = NOTHING if inner.path is None or _is_known(strategy_of(model)) else f"{NAME_IT}; {TUNE}"
     yield "change", "told", change.format(name=name)
 
 

@@ -149,22 +149,22 @@ def print_table(to: Out, titles: Sequence[str], rows: Sequence[Sequence[str]]) -
     screen.print(made)
 
 
-def compared(to: Out, found: Comparison, shown: int) -> None:
-    """Print the comparison, with at most `shown` of the changed cases."""
+def compared(to: Out, comparison: Comparison, most: int) -> None:
+    """Print the comparison, with at most `most` of the changed cases."""
     from ..evals.report import compared_rows
 
-    to.line(f"{found.first} → {found.second}")
+    to.line(f"{comparison.first} → {comparison.second}")
     titles = ["", "cases", "won", "lost", "points", "p"]
-    print_table(to, titles, compared_rows(found))
-    to.line(found.verdict)
-    if found.left_out:
-        to.line(f"Left out: {found.left_out} cases that are in one run only, or that expect different calls.")
-    for before, after in found.changes[:shown]:
+    print_table(to, titles, compared_rows(comparison))
+    to.line(comparison.verdict)
+    if comparison.left_out:
+        to.line(f"Left out: {comparison.left_out} cases that are in one run only, or that expect different calls.")
+    for before, after in comparison.changes[:most]:
         to.line(f"{after.case}: {after.question[:100]}", before=("✓", "green") if after.right else ("✗", "red"))
         to.line(f"    before  {_came(before)}")
         to.line(f"    after   {_came(after)}")
-    if len(found.changes) > shown:
-        to.line(f"… and {len(found.changes) - shown} more changed (--cases N)")
+    if len(comparison.changes) > most:
+        to.line(f"… and {len(comparison.changes) - most} more changed (--cases N)")
 
 
 def _came(record: Record) -> str:
@@ -173,18 +173,18 @@ def _came(record: Record) -> str:
     return came if record.right else f"{came}  ({record.kind})"
 
 
-def difference(found: Comparison) -> dict[str, Any]:
+def difference(comparison: Comparison) -> dict[str, Any]:
     """Return the comparison as JSON data."""
-    whole = found.overall
+    whole = comparison.overall
     return {
-        "first": found.first,
-        "second": found.second,
-        "verdict": found.verdict,
+        "first": comparison.first,
+        "second": comparison.second,
+        "verdict": comparison.verdict,
         "cases": whole.total,
-        "left_out": found.left_out,
-        "won": [after.case for _, after in found.changes if after.right],
-        "lost": [after.case for _, after in found.changes if not after.right],
+        "left_out": comparison.left_out,
+        "won": [after.case for _, after in comparison.changes if after.right],
+        "lost": [after.case for _, after in comparison.changes if not after.right],
         "p": whole.p,
         "difference": [whole.difference.value, whole.difference.low, whole.difference.high],
-        "mean_of_groups": [found.macro.value, found.macro.low, found.macro.high],
+        "mean_of_groups": [comparison.macro.value, comparison.macro.low, comparison.macro.high],
     }

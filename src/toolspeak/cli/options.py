@@ -66,8 +66,8 @@ class Command(click.Command):
         return rest
 
 
-def _debug(ctx: click.Context, _: click.Parameter, given: bool) -> None:
-    ctx.meta[DEBUG] = ctx.meta.get(DEBUG) or given
+def _debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    ctx.meta[DEBUG] = ctx.meta.get(DEBUG) or value
 
 
 def _log(_: click.Context, __: click.Parameter, count: int) -> None:
@@ -114,13 +114,13 @@ def complete_dialect(_: click.Context, __: click.Parameter, incomplete: str) -> 
     return [CompletionItem(name) for name in names() if name.startswith(incomplete)]
 
 
-def _dialect(_: click.Context, __: click.Parameter, given: str | None) -> Dialect | None:
+def _dialect(_: click.Context, __: click.Parameter, value: str | None) -> Dialect | None:
     """Return the dialect that an option names."""
-    if given is None:
+    if value is None:
         return None
     from ..sources.dialect_files import load_dialect
 
-    return load_dialect(given)
+    return load_dialect(value)
 
 
 def dialect_option(about: str, *, required: bool = False) -> Callable[[F], F]:
@@ -225,10 +225,10 @@ def sampling_options(command: F) -> F:
     return command
 
 
-def sampling_of(given: Mapping[str, Any]) -> Sampled:
+def sampling_of(options: Mapping[str, Any]) -> Sampled:
     """Return the sampling settings among a command's options, for a verb."""
     return cast(
-        "Sampled", {name: given[name] for name in (*NAMES, "seed", "stop") if given.get(name) not in (None, ())}
+        "Sampled", {name: options[name] for name in (*NAMES, "seed", "stop") if options.get(name) not in (None, ())}
     )
 
 

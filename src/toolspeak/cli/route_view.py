@@ -140,35 +140,35 @@ def _definition(tool: Tool[..., Any]) -> str:
 # ------------------------------------------------------------------ for people
 
 
-def print_routing(out: Out, found: RoutingResult, k: int) -> None:
+def print_routing(out: Out, routing: RoutingResult, k: int) -> None:
     """Print the first `k` of the ranking, and which tools the model sees."""
     from .eval_view import print_table
 
-    if found.ranking:
+    if routing.ranking:
         rows = [
             [
                 str(rank),
-                "✓" if tool.name in found.selected else "–",
+                "✓" if tool.name in routing.selected else "–",
                 f"{score:.3f}",
                 tool.name,
                 _short(tool.description),
             ]
-            for rank, (tool, score) in enumerate(found.ranking[:k], 1)
+            for rank, (tool, score) in enumerate(routing.ranking[:k], 1)
         ]
         print_table(out, ["", "shown", "score", "tool", "what it does"], rows)
-        if left := len(found.ranking) - len(rows):
+        if left := len(routing.ranking) - len(rows):
             out.line(f"… and {left:,} more (-k N)")
     else:
         out.line("No tool shares a word with the question. --embed minilm ranks by meaning.")
-    sent, whole = found.tokens
-    about = "" if found.counted else "about "
-    if len(found.selected) == found.total:
-        out.line(f"{found.model} is shown all {found.total:,} tools: {about}{whole:,} tokens")
+    sent, whole = routing.tokens
+    about = "" if routing.counted else "about "
+    if len(routing.selected) == routing.total:
+        out.line(f"{routing.model} is shown all {routing.total:,} tools: {about}{whole:,} tokens")
         return
-    search = f" and {found.search}" if found.search else ""
+    search = f" and {routing.search}" if routing.search else ""
     share = f"{100 * sent / whole:.2g} %" if whole else "–"
     out.line(
-        f"{found.model} is shown {len(found.selected)} of {found.total:,} tools{search}: "
+        f"{routing.model} is shown {len(routing.selected)} of {routing.total:,} tools{search}: "
         f"{about}{sent:,} tokens of {whole:,} ({share})"
     )
 

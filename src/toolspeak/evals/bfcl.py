@@ -283,10 +283,10 @@ def _inner_kinds(parts: Iterable[Any]) -> Iterator[tuple[Kind, str]]:
                 yield kind_of({"error": detail["sub_error"], "error_type": detail["sub_error_type"]})
 
 
-def kind_of(told: Mapping[str, Any]) -> tuple[Kind, str]:
+def kind_of(result: Mapping[str, Any]) -> tuple[Kind, str]:
     """The kind of error in the checker's result, and its message. For parallel calls it is that of the closest match."""
-    if inner := list(_inner_kinds(told["error"])):
+    if inner := list(_inner_kinds(result["error"])):
         return next((one for one in inner if one[0] != "wrong tool"), inner[0])
-    detail = " ".join(str(part) for part in told["error"])
-    kinds: list[Kind] = [kind for word, kind in KINDS if word in told["error_type"]]
+    detail = " ".join(str(part) for part in result["error"])
+    kinds: list[Kind] = [kind for word, kind in KINDS if word in result["error_type"]]
     return (kinds[0] if kinds else "wrong value"), detail

@@ -138,13 +138,13 @@ def _function(world: World, name: str) -> Callable[..., Any]:
     return call
 
 
-def _verdict(told: Mapping[str, Any]) -> Verdict:
-    if told["valid"]:
+def _verdict(result: Mapping[str, Any]) -> Verdict:
+    if result["valid"]:
         return RIGHT
-    details: Mapping[str, Any] = told.get("details", {})
+    details: Mapping[str, Any] = result.get("details", {})
     missing = details.get("missing_items") or details.get("differences") or ""
     return Verdict(
-        False, KINDS.get(told["error_type"], "wrong value"), f"{told['error_message']} {missing}".strip()[:600]
+        False, KINDS.get(result["error_type"], "wrong value"), f"{result['error_message']} {missing}".strip()[:600]
     )
 
 

@@ -42,8 +42,8 @@ def contenders(models: Sequence[str | Model], dialects: Sequence[str | None] = (
     return made
 
 
-def distinct(given: Sequence[Contender]) -> None:
+def distinct(contenders: Sequence[Contender]) -> None:
     """Raises UsageError if two contenders have the same label."""
-    labels = [one.label for one in given]
+    labels = [one.label for one in contenders]
     if twice := sorted({label for label in labels if labels.count(label) > 1}):
         raise UsageError(f"two contenders are called {twice[0]!r}: name each once, or give them titles")

@@ -112,14 +112,14 @@ def messages_of(line: Mapping[str, Any]) -> tuple[Message, ...]:
     return (*system, *cast("list[Message]", listed))
 
 
-def _tools(given: Any, offered: Tools | None) -> Tools:
-    if given is None:
+def _tools(value: Any, offered: Tools | None) -> Tools:
+    if value is None:
         if offered is None:
             raise UsageError("no tools: give them in the line, or for all lines with --tools FILE")
         return offered
-    if not isinstance(given, list):
-        raise UsageError(f"tools: expected a list of tools or of names, received {short(given, 60)}")
-    listed = cast("list[Any]", given)
+    if not isinstance(value, list):
+        raise UsageError(f"tools: expected a list of tools or of names, received {short(value, 60)}")
+    listed = cast("list[Any]", value)
     if listed and all(isinstance(one, str) for one in listed):
         return _by_name(listed, offered or ())
     try:
@@ -138,20 +138,20 @@ def _by_name(names: list[str], offered: Tools) -> Tools:
     return tuple(by_name[name] for name in names)
 
 
-def _calls(given: Any, tools: Tools) -> list[dict[str, Any]]:
-    if not isinstance(given, list):
-        what = "nothing" if given is None else short(given, 60)
+def _calls(value: Any, tools: Tools) -> list[dict[str, Any]]:
+    if not isinstance(value, list):
+        what = "nothing" if value is None else short(value, 60)
         raise UsageError(
             f'calls: expected a list of {{"name": …, "arguments": {{…}}}}, [] for no call, received {what}'
         )
-    return [_call(one, tools) for one in cast("list[Any]", given)]
+    return [_call(one, tools) for one in cast("list[Any]", value)]
 
 
-def _call(given: Any, tools: Tools) -> dict[str, Any]:
-    call = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+def _call(value: Any, tools: Tools) -> dict[str, Any]:
+    call = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     arguments: Any = call.get("arguments", {})
     if not isinstance(call.get("name"), str) or not isinstance(arguments, dict) or call.keys() - {"name", "arguments"}:
-        raise UsageError(f'calls: expected {{"name": …, "arguments": {{…}}}}, received {short(given, 80)}')
+        raise UsageError(f'calls: expected {{"name": …, "arguments": {{…}}}}, received {short(value, 80)}')
     names = [tool.name for tool in tools]
     if call["name"] not in names:
         known = ", ".join(names) or "none"

@@ -195,9 +195,9 @@ def _needed(line: Mapping[str, Any], names: Collection[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(told))
 
 
-def _name(given: Any, field: str) -> str:
-    name: Any = cast("dict[str, Any]", given).get("name") if field == "calls" and isinstance(given, dict) else given
+def _name(value: Any, field: str) -> str:
+    name: Any = cast("dict[str, Any]", value).get("name") if field == "calls" and isinstance(value, dict) else value
     if not isinstance(name, str):
         expected = '{"name": …, "arguments": {…}}' if field == "calls" else "the name of a tool"
-        raise UsageError(f"{field}: expected {expected}, received {short(given, 80)}")
+        raise UsageError(f"{field}: expected {expected}, received {short(value, 80)}")
     return name

@@ -51,9 +51,9 @@ def page(recalls: Sequence[Recall], k: int, about: str) -> str:
     )
 
 
-def needed(found: Retrieval, k: int) -> str:
+def needed(retrieval: Retrieval, k: int) -> str:
     """The needed tools that are not among the first `k`, each with its rank, as text."""
-    return ", ".join(f"{name} ({rank or 'not found'})" for name, rank in found.instead(k).items())
+    return ", ".join(f"{name} ({rank or 'not found'})" for name, rank in retrieval.instead(k).items())
 
 
 def _ks(k: int) -> list[int]:
@@ -73,12 +73,12 @@ def _interval(estimate: Estimate) -> dict[str, float]:
     return {"value": estimate.value, "low": estimate.low, "high": estimate.high}
 
 
-def _miss(found: Retrieval, k: int) -> dict[str, Any]:
+def _miss(retrieval: Retrieval, k: int) -> dict[str, Any]:
     return {
-        "line": found.example.line,
-        "question": found.example.question,
-        "needed": {name: rank or None for name, rank in found.instead(k).items()},
-        "first": list(found.first),
+        "line": retrieval.example.line,
+        "question": retrieval.example.question,
+        "needed": {name: rank or None for name, rank in retrieval.instead(k).items()},
+        "first": list(retrieval.first),
     }
 
 

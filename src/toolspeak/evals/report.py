@@ -95,21 +95,21 @@ def _common(one: Sequence[Record], other: Sequence[Record]) -> bool:
     return bool({record.case for record in one} & {record.case for record in other})
 
 
-def _compared(found: Comparison) -> dict[str, Any]:
+def _compared(comparison: Comparison) -> dict[str, Any]:
     return {
-        "first": found.first,
-        "second": found.second,
-        "verdict": found.verdict,
-        "rows": compared_rows(found),
+        "first": comparison.first,
+        "second": comparison.second,
+        "verdict": comparison.verdict,
+        "rows": compared_rows(comparison),
     }
 
 
-def compared_rows(found: Comparison) -> list[list[str]]:
+def compared_rows(comparison: Comparison) -> list[list[str]]:
     """The rows of a comparison table (name, cases, won, lost, points, p): the groups, their mean, all cases together."""
-    if len(found.groups) == 1:
-        return [_row(found.groups[0])]
-    between = ["mean of groups", "", "", "", points(found.macro), ""]
-    return [*map(_row, found.groups), between, _row(found.overall)]
+    if len(comparison.groups) == 1:
+        return [_row(comparison.groups[0])]
+    between = ["mean of groups", "", "", "", points(comparison.macro), ""]
+    return [*map(_row, comparison.groups), between, _row(comparison.overall)]
 
 
 def _row(line: PairedCounts) -> list[str]:

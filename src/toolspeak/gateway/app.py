@@ -260,24 +260,24 @@ class Gateway:
     ) -> None:
         """Answer a request whose body was read."""
         async with self.admitted(exchange):
-            asked = await (session.read(body) if session else exchange.understand(codec.read_request, body))
-            check_format(asked.request.schema, asked.schema_field, self.settings.limits)
-            asked, running = await self.hosted.add(*await self.hosted.join(asked), exchange.key)
-            served = self.models.find(asked.model, exchange.visible)
+            incoming = await (session.read(body) if session else exchange.understand(codec.read_request, body))
+            check_format(incoming.request.schema, incoming.schema_field, self.settings.limits)
+            incoming, running = await self.hosted.add(*await self.hosted.join(incoming), exchange.key)
+            served = self.models.find(incoming.model, exchange.visible)
             served = self.observer.request_read(
-                exchange, asked, self.ui.listened_to(asked, served) if self.ui else served
+                exchange, incoming, self.ui.listened_to(incoming, served) if self.ui else served
             )
-            exchange.tell_ignored(asked.ignored)
-            check_able(asked, served)
+            exchange.tell_ignored(incoming.ignored)
+            check_able(incoming, served)
             if spend := await self.spender(exchange, served):
                 served = replace(served, model=Metered(served.model, spend))
-            stamp = Stamp(secrets.token_hex(12), int(time.time()), asked.model, exchange.record.times)
-            made = _events(asked, served, running, exchange, self.settings.tool_turns)
-            if asked.stream:
-                exchange.writer = cast("Writer", codec.ReplyWriter(asked, stamp))
+            stamp = Stamp(secrets.token_hex(12), int(time.time()), incoming.model, exchange.record.times)
+            made = _events(incoming, served, running, exchange, self.settings.tool_turns)
+            if incoming.stream:
+                exchange.writer = cast("Writer", codec.ReplyWriter(incoming, stamp))
                 await self._stream(Stream(exchange, exchange.writer), made, session)
             else:
-                await self._whole(exchange, codec, asked, made, stamp, session)
+                await self._whole(exchange, codec, incoming, made, stamp, session)
 
     async def spender(self, exchange: HttpExchange, served: Served) -> Spend | None:
         """Return the counter of costs if the client's key has a budget. Raises Refused (429) if it is used up."""
@@ -287,12 +287,12 @@ class Gateway:
         await budgets.check(key)
         return partial(budgets.spend, key, served.settings.price)
 
-    async def _stream(self, stream: Stream, made: Events, session: Session | None) -> None:
+    async def _stream(self, stream: Stream, replies: Events, session: Session | None) -> None:
         limits = self.settings.limits
         hear, feed = stream.exchange.record.hear, stream.writer.feed
         opened, write = stream.opened, stream.exchange.write
         stream.exchange.keep_alive(stream.alive, limits.first, limits.keep_alive)
-        async with aclosing(made) as events:
+        async with aclosing(replies) as events:
             async for choice, event in events:
                 if isinstance(event, Done):
                     continue
@@ -309,23 +309,23 @@ class Gateway:
         self,
         exchange: HttpExchange,
         codec: Codec,
-        asked: IncomingRequest,
-        made: Events,
+        incoming: IncomingRequest,
+        stream: Events,
         stamp: Stamp,
         session: Session | None,
     ) -> None:
         hear = exchange.record.hear
         found: dict[int, Reply] = {}
-        async with aclosing(made) as events:
+        async with aclosing(stream) as events:
             async for choice, event in events:
                 if isinstance(event, Done):
                     found[choice] = event.value
                 else:
                     hear(event)
-        replies = [found[choice] for choice in range(asked.n)]
+        replies = [found[choice] for choice in range(incoming.n)]
         if rules := dict.fromkeys(note.rule for reply in replies for note in reply.notes):
             exchange.headers.append((b"x-toolspeak-notes", ", ".join(rules).encode()))
-        told = cast("Payload", codec.write_reply(replies, asked, stamp))
+        told = cast("Payload", codec.write_reply(replies, incoming, stamp))
         if session:
             await session.save(told)
         await exchange.reply_json(200, told)
@@ -340,21 +340,21 @@ def _drop_traceback(error: BaseException | None) -> None:
 
 
 def _events(
-    asked: IncomingRequest, served: Served, running: Mapping[str, Running], exchange: HttpExchange, turns: int
+    incoming: IncomingRequest, served: Served, running: Mapping[str, Running], exchange: HttpExchange, turns: int
 ) -> Events:
     """Yield the events of all replies to a request, each with the index of its reply. Calls that the client's policy
     refuses are left out, and the tools in `running` are run here."""
     policy, who = exchange.policy, exchange.owner
 
     def reply(request: Request) -> AsyncGenerator[Event | Done[Reply]]:
-        return served.answer(request, whole=not asked.stream, eager=() if policy else asked.eager)
+        return served.answer(request, whole=not incoming.stream, eager=() if policy else incoming.eager)
 
     def ask(request: Request) -> AsyncGenerator[Event | Done[Reply]]:
         return policed(reply, request, policy, running, who=who) if policy else reply(request)
 
     def run(request: Request) -> AsyncGenerator[Event | Done[Reply]]:
         audit_as = None if policy else who
-        longest, told = served.longest_result, asked.run_here
-        return answered(request, running, ask, told=told, longest=longest, turns=turns, audit_as=audit_as)
+        longest, told = served.longest_result, incoming.run_here
+        return answered(request, running, ask, reported=told, longest=longest, turns=turns, audit_as=audit_as)
 
-    return side_by_side([run(one) if running else ask(one) for one in asked.requests])
+    return side_by_side([run(one) if running else ask(one) for one in incoming.requests])

@@ -54,19 +54,19 @@ def answer(
 
 async def _text_reply(request: Request, model: Model) -> AsyncGenerator[Event | Done[Reply]]:
     """Yield the events of a reply without tools or schema. Every chunk of a stream passes here, so it takes few steps."""
-    heard = Collector()
+    collector = Collector()
     async with aclosing(within_bounds(model.stream(request))) as events:
         async for event in events:
             if isinstance(event, (TextDelta, ThoughtDelta, Logprobs, Noted)):
-                heard.feed(event)
+                collector.feed(event)
                 yield event
             elif isinstance(event, Finished):
-                heard.feed(Finished("stop" if event.finish == "tool_calls" else event.finish, event.usage))
+                collector.feed(Finished("stop" if event.finish == "tool_calls" else event.finish, event.usage))
             elif isinstance(event, CallStart):
                 note = Noted(Note("not-offered", event.name[:256]))
-                heard.feed(note)
+                collector.feed(note)
                 yield note
-    reply = await _counted(heard.reply(), request, model)
+    reply = await _counted(collector.reply(), request, model)
     yield Finished(reply.finish, reply.usage)
     yield Done(reply)
 
@@ -104,7 +104,7 @@ async def _decided(
     passing = None if whole else _passing(request, model, live)
     can = model.capabilities
     told = streaming and not whole
-    plan = decide(request, tries=tries, can=can, cut_stands=True, told=told, rungs=usual(can))
+    plan = decide(request, tries=tries, can=can, cut_stands=True, streamed=told, strategies=usual(can))
     async with aclosing(play(plan, model)) as events:
         async for event in events:
             match event:
@@ -133,9 +133,9 @@ async def _decided(
                     pass
 
 
-def _ended(reply: Reply, request: Request, spent: Usage, notes: dict[Note, None], told: int) -> Reply:
+def _ended(reply: Reply, request: Request, spent: Usage, notes: dict[Note, None], sent: int) -> Reply:
     """Return the reply as the client gets it; the first of its calls were passed on already."""
-    calls = (*reply.calls[:told], *unique(reply.calls[told:], request, reply.calls[:told]))
+    calls = (*reply.calls[:sent], *unique(reply.calls[sent:], request, reply.calls[:sent]))
     finish: Finish = reply.finish
     if finish in ("stop", "tool_calls"):
         finish = "tool_calls" if calls else "stop"
@@ -169,13 +169,13 @@ def _with_room(reply: Reply, request: Request) -> Reply:
     return reply
 
 
-def _ending(reply: Reply, told: int, notes: dict[Note, None], streaming: bool) -> Iterable[Event]:
+def _ending(reply: Reply, sent: int, notes: dict[Note, None], streaming: bool) -> Iterable[Event]:
     """Yield what was held back, and the end."""
     if not streaming and reply.text:
         if reply.logprobs and not reply.calls:
             yield Logprobs([dict(token) for token in reply.logprobs])
         yield TextDelta(reply.text)
-    for call in reply.calls[told:]:
+    for call in reply.calls[sent:]:
         yield CallStart(call.name, call.id)
         yield ArgumentsDelta(call.json)
         yield CallEnd()
@@ -260,9 +260,9 @@ class _Passing:
 
     def rest(self, calls: tuple[ToolCall, ...]) -> int:
         """Return how many calls were passed on. Raises GenerationError if one of them differs from the final call."""
-        told = len(self._told)
-        if [call.json for call in calls[:told]] != self._told:
+        sent = len(self._told)
+        if [call.json for call in calls[:sent]] != self._told:
             raise GenerationError(
                 "a call that was already being streamed is invalid: its arguments do not match its schema"
             )
-        return told
+        return sent

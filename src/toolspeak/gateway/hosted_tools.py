@@ -73,7 +73,7 @@ class HostedTools:
             asyncio.run(self.aclose())
 
     async def add(
-        self, asked: IncomingRequest, running: Mapping[str, Running], key: Key | None
+        self, incoming: IncomingRequest, running: Mapping[str, Running], key: Key | None
     ) -> tuple[IncomingRequest, dict[str, Running]]:
         """Return the request with the tools of the servers that its client gets, and the sources of all tools that run
         here.
@@ -81,12 +81,12 @@ class HostedTools:
         No tools are added if the request demands a call or forbids calls. A tool of the client's own keeps its name.
         """
         grants = list(map(parted, self._granted(key)))
-        request = asked.request
-        if not grants or (request.choice, request.prompt, asked.several) != ("auto", None, ()):
-            return asked, {**running}
+        request = incoming.request
+        if not grants or (request.choice, request.prompt, incoming.several) != ("auto", None, ()):
+            return incoming, {**running}
         names = list(dict.fromkeys(server for server, _ in grants))
         found = dict(zip(names, await asyncio.gather(*(self._servers[one].tools(one) for one in names)), strict=True))
-        named = {name: self._named(asked, name) for name in names}
+        named = {name: self._named(incoming, name) for name in names}
         ran, tools = {**running}, {tool.name: tool for tool in request.tools or ()}
         labels: dict[str, str] = {}
         for server, pattern in grants:
@@ -96,27 +96,27 @@ class HostedTools:
                     tools[tool.name] = tool
                     ran[tool.name] = Running(source, tool.name)
                     labels[tool.name] = named[server].label
-        offering = replace(asked, request=replace(request, tools=tuple(tools.values())))
+        offering = replace(incoming, request=replace(request, tools=tuple(tools.values())))
         return _with_servers(offering, labels), ran
 
-    def _named(self, asked: IncomingRequest, name: str) -> NamedServer:
+    def _named(self, incoming: IncomingRequest, name: str) -> NamedServer:
         """Return an operator's server with the label that the client uses, or with its own name."""
         address = self._addresses[name]
-        return next((one for one in asked.servers if one.means(name, address)), NamedServer(name, "", ()))
+        return next((one for one in incoming.servers if one.means(name, address)), NamedServer(name, "", ()))
 
     def _granted(self, key: Key | None) -> Sequence[str]:
         """Return the servers, or some of their tools, that the owner of a key gets."""
         own = key.mcp if key else None
         return self._offered if own is None else own
 
-    async def join(self, asked: IncomingRequest) -> tuple[IncomingRequest, dict[str, Running]]:
+    async def join(self, incoming: IncomingRequest) -> tuple[IncomingRequest, dict[str, Running]]:
         """Return the request with the operator's tools in place of the hosted ones that it asks for, and the sources of
         these tools."""
         running: dict[str, Running] = {}
-        tools = [*(asked.request.tools or ())]
-        left = set(asked.ignored)
+        tools = [*(incoming.request.tools or ())]
+        left = set(incoming.ignored)
         taken = {tool.name for tool in tools}
-        for kind, where in asked.hosted:
+        for kind, where in incoming.hosted:
             name = next((one for one in self._types if f"{kind}_".startswith(f"{one}_")), "")
             if name in taken:
                 continue
@@ -125,11 +125,11 @@ class HostedTools:
                 running[name] = Running(self._types[name], found.name)
                 tools.append(replace(found, name=name))
                 left.discard(where)
-        choice = _choice(asked, running)
+        choice = _choice(incoming, running)
         if not running:
-            return asked, running
-        request = replace(asked.request, tools=tuple(tools), choice=choice)
-        return replace(asked, request=request, ignored=tuple(sorted(left))).with_runs(
+            return incoming, running
+        request = replace(incoming.request, tools=tuple(tools), choice=choice)
+        return replace(incoming, request=request, ignored=tuple(sorted(left))).with_runs(
             dict.fromkeys(running, "")
         ), running
 
@@ -145,28 +145,28 @@ class HostedTools:
         return None
 
 
-def _with_servers(asked: IncomingRequest, labels: Mapping[str, str]) -> IncomingRequest:
+def _with_servers(incoming: IncomingRequest, labels: Mapping[str, str]) -> IncomingRequest:
     """Return the request with the servers that its client named, so that calls of their tools can be reported; `labels`
     are the servers' labels by the names of the tools. A server that offers no tool stays in the list of ignored fields.
     """
     by_label = {label: list[Tool[..., Any]]() for label in labels.values()}
-    for tool in asked.request.tools or ():
+    for tool in incoming.request.tools or ():
         if tool.name in labels:
             by_label[labels[tool.name]].append(tool)
-    ignored, listings = {*asked.ignored}, dict[str, tuple[Tool[..., Any], ...]]()
-    for one in asked.servers:
+    ignored, listings = {*incoming.ignored}, dict[str, tuple[Tool[..., Any], ...]]()
+    for one in incoming.servers:
         if one.label in by_label:
             ignored -= {*one.where}
             listings |= {} if one.listed else {one.label: tuple(by_label[one.label])}
-    told = replace(asked, ignored=tuple(sorted(ignored)), listings=listings)
-    return told.with_runs(labels) if asked.tells_servers else told
+    told = replace(incoming, ignored=tuple(sorted(ignored)), listings=listings)
+    return told.with_runs(labels) if incoming.tells_servers else told
 
 
-def _choice(asked: IncomingRequest, running: Mapping[str, Running]) -> str:
+def _choice(incoming: IncomingRequest, running: Mapping[str, Running]) -> str:
     """Return the tool choice, which may name one of these tools. Raises Refused if it demands a tool that nobody runs."""
-    kind = asked.demanded
+    kind = incoming.demanded
     if not kind:
-        return asked.request.choice
+        return incoming.request.choice
     fitting = [name for name in running if kind == "required" or f"{kind}_".startswith(f"{name}_")]
     if not fitting:
         raise not_run(kind)
@@ -178,18 +178,18 @@ async def answered(
     running: Mapping[str, Running],
     ask: Ask,
     *,
-    told: Collection[str] = (),
+    reported: Collection[str] = (),
     longest: int = LIMIT,
     turns: int = 6,
     audit_as: str | None = None,
 ) -> AsyncGenerator[Event | Done[Reply]]:
     """Yield the events of a reply in which the calls of the tools in `running` are run here.
 
-    The calls in `told` are events too, each with its result. If a reply also calls tools of the client, it ends there,
+    The calls in `reported` are events too, each with its result. If a reply also calls tools of the client, it ends there,
     and its calls of tools in `running` are left out with a note. A result is cut to `longest` characters. After `turns`
     rounds the model must answer with what it has. Without a policy, the audit names the owner of a key: `audit_as`.
     """
-    so_far = _Turns(request, running, told, longest, turns, audit_as)
+    so_far = _Turns(request, running, reported, longest, turns, audit_as)
     while not so_far.over:
         listening = _RoundFilter(running)
         async with aclosing(ask(so_far.request)) as events:
@@ -208,14 +208,14 @@ class _Turns:
         self,
         request: Request,
         running: Mapping[str, Running],
-        told: Collection[str],
+        reported: Collection[str],
         longest: int,
         turns: int,
         audit_as: str | None,
     ) -> None:
         self.request = request
         self.over = False
-        self._running, self._told = running, told
+        self._running, self._told = running, reported
         self._longest, self._most, self._audit_as = longest, turns, audit_as
         self._spent = Usage()
         self._steps: list[Step] = []
@@ -249,9 +249,9 @@ class _Turns:
             ran.append((call, await self._result(call)))
             if call.name in self._told:
                 yield CallResult(ran[-1][1])
-        told = [(call, result) for call, result in ran if call.name in self._told]
-        made = replace(reply, calls=tuple(call for call, _ in told))
-        self._steps.append(Step(made, tuple(result for _, result in told)))
+        reported = [(call, result) for call, result in ran if call.name in self._told]
+        reply_part = replace(reply, calls=tuple(call for call, _ in reported))
+        self._steps.append(Step(reply_part, tuple(result for _, result in reported)))
         self._go_on([assistant(reply), *(answer(call, result.text) for call, result in ran)])
 
     async def _result(self, call: ToolCall) -> ToolResult:

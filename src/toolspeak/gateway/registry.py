@@ -147,10 +147,10 @@ def recordings(path: str) -> dict[str, Path]:
     return {unquote(file.name.removesuffix(RECORDING)): file for file in files}
 
 
-def check_able(asked: IncomingRequest, served: Served) -> None:
+def check_able(incoming: IncomingRequest, served: Served) -> None:
     """Raises Refused if the model cannot do what the request asks for at all."""
-    if asked.request.prompt is not None and "prompt" not in served.model.capabilities:
-        raise cannot("prompt", f"{asked.model!r} accepts messages, but no raw prompt: use /v1/chat/completions")
+    if incoming.request.prompt is not None and "prompt" not in served.model.capabilities:
+        raise cannot("prompt", f"{incoming.model!r} accepts messages, but no raw prompt: use /v1/chat/completions")
 
 
 class Models:

@@ -194,21 +194,21 @@ class Adaptive(Wrapper[Model]):
                     raise
                 asked = other
 
-    def _instead(self, error: BadRequest, model: Model, request: Request, asked: Request) -> Request | None:
+    def _instead(self, error: BadRequest, model: Model, request: Request, sent: Request) -> Request | None:
         """What to ask after a refusal: without tools, or with one system turn; None for nothing else."""
         if self._goes_without(error, model):
             self.refused = f"it refused them: {error.reason or error}"
             self._settle(self.server_capabilities)
             log.info("%s: %s", self.name, self.strategy.line)
-            return asked
-        if asked is not request or isinstance(error, PromptTooLong):
+            return sent
+        if sent is not request or isinstance(error, PromptTooLong):
             return None
         moved = with_one_system_turn(request)
         return None if moved is request else moved
 
-    def _goes_without(self, error: BadRequest, asked: Model) -> bool:
+    def _goes_without(self, error: BadRequest, model: Model) -> bool:
         """Whether tools go into the prompt after this error."""
-        return error.tools_refused and isinstance(asked, Native) and self._preferred.way is None
+        return error.tools_refused and isinstance(model, Native) and self._preferred.way is None
 
     async def aclose(self) -> None:
         """Ends what goes on in the background, and closes connections."""

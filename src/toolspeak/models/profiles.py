@@ -66,15 +66,15 @@ def folder() -> Path | None:
     return user_path(VARIABLE, settings_folder, "profiles")
 
 
-def key_of(made: Model) -> str:
+def key_of(model: Model) -> str:
     """Which model this is exactly: by the digest of its file, or the address of its server."""
-    server: Any = made
-    if hasattr(made, "address"):
+    server: Any = model
+    if hasattr(model, "address"):
         return f"{server.api} {server.address.shown}#{server.model or ''}"
-    path: Path | None = getattr(made, "path", None)
+    path: Path | None = getattr(model, "path", None)
     if path is not None:
         return f"file {_digest(path)}"
-    return f"file {weights.SMOLLM2.file_sha256[:32]}" if made.name == "local" else made.name
+    return f"file {weights.SMOLLM2.file_sha256[:32]}" if model.name == "local" else model.name
 
 
 def _digest(path: Path) -> str:
@@ -151,13 +151,13 @@ def _strategy(form: dict[str, Any], path: str) -> Strategy:
     return Strategy(way, f"as it was tuned: {path}", spoken, constrained=held, profile=path, server=record(server))
 
 
-def recall(made: Model) -> Profile | None:
+def recall(model: Model) -> Profile | None:
     """The profile of a model; None where there is none, or none that can be used, which is warned of."""
     where = folder()
-    if where is None or not any(hasattr(made, name) for name in ("address", "path")):
+    if where is None or not any(hasattr(model, name) for name in ("address", "path")):
         return None
-    key = key_of(made)
-    path = where / f"{slug(made.name, key)}.json"
+    key = key_of(model)
+    path = where / f"{slug(model.name, key)}.json"
     if not path.is_file():
         return None
     try:
@@ -182,9 +182,9 @@ def every() -> list[Profile]:
     return found
 
 
-def forget(made: Model) -> Path | None:
+def forget(model: Model) -> Path | None:
     """Removes the profile of a model, also one that cannot be read; None where there is none."""
-    path = path_of(made.name, key_of(made))
+    path = path_of(model.name, key_of(model))
     if not path.is_file():
         return None
     try:

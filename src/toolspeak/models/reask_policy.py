@@ -30,7 +30,7 @@ class ReaskPolicy:
     others: dict[str, Model] = field(default_factory=dict[str, Model])
 
 
-def reask_policy(given: Sequence[str | Model] | None, model: Model) -> ReaskPolicy:
+def reask_policy(strategies: Sequence[str | Model] | None, model: Model) -> ReaskPolicy:
     """Return the policy for a model that calls tools. None stands for the usual strategies of the model, () for none.
 
     Each strategy is `told`, `alone`, `dialect`, `dialect:NAME`, `sampling`, `model:NAME` or a model. Raises UsageError
@@ -38,12 +38,12 @@ def reask_policy(given: Sequence[str | Model] | None, model: Model) -> ReaskPoli
     model are also put around the other models.
     """
     if isinstance(model, Around):
-        inner = reask_policy(given, model.model)
+        inner = reask_policy(strategies, model.model)
         return ReaskPolicy(inner.strategies, {name: model.around(other) for name, other in inner.others.items()})
-    if given is None:
+    if strategies is None:
         return ReaskPolicy(usual(model.capabilities))
-    written = [given] if isinstance(given, str) else given
-    rungs: list[ReaskStrategy] = []
+    written = [strategies] if isinstance(strategies, str) else strategies
+    ordered: list[ReaskStrategy] = []
     others: dict[str, Model] = {}
     by, voice = "", model
     for one in written:
@@ -56,8 +56,8 @@ def reask_policy(given: Sequence[str | Model] | None, model: Model) -> ReaskPoli
             shown = voice.dialect.name if kind == "dialect" and isinstance(voice, Speaker) else voice.name
             kind = by = _unique_name(f"{kind}:{shown}", others)
             others[by] = voice
-        rungs.append(ReaskStrategy(kind, by, "scored" in voice.capabilities))
-    return ReaskPolicy(tuple(rungs), others)
+        ordered.append(ReaskStrategy(kind, by, "scored" in voice.capabilities))
+    return ReaskPolicy(tuple(ordered), others)
 
 
 def _read(one: str | Model) -> tuple[str, str]:

@@ -199,12 +199,12 @@ class Replay:
         return NotRecorded(f"{head}\n{_first_rows(whole)}\nIf the change is intended, record it again", diff=whole)
 
 
-def _first_rows(shown: str) -> str:
+def _first_rows(diff: str) -> str:
     """Return as many lines of a diff as fit into an error's message."""
-    if len(shown) <= LONGEST // 2:
-        return shown
-    rows = shown.split("\n")
-    fit = shown.count("\n", 0, LONGEST // 2)
+    if len(diff) <= LONGEST // 2:
+        return diff
+    rows = diff.split("\n")
+    fit = diff.count("\n", 0, LONGEST // 2)
     return "\n".join([*rows[:fit], f"… and {len(rows) - fit} lines more, in the error's `diff`"])
 
 

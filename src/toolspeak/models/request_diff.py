@@ -62,9 +62,9 @@ def _parameters(schema: Mapping[str, Any]) -> Iterator[str]:
     yield f"  {_text(schema)}"
 
 
-def _others(values: Mapping[str, Any], before: str, shown: Sequence[str]) -> Iterator[str]:
+def _others(values: Mapping[str, Any], before: str, names: Sequence[str]) -> Iterator[str]:
     for name, value in values.items():
-        if name not in shown:
+        if name not in names:
             yield from _labeled(f"{before}{name}", value)
 
 

@@ -77,14 +77,14 @@ def model(
     return adapted(made, Preferences(dialect=dialect), look=look, follow=not options.keys() & {"native", "api"})
 
 
-def _unchanged(made: Model, key: str | None, options: Mapping[str, Any]) -> Model:
+def _unchanged(model: Model, key: str | None, options: Mapping[str, Any]) -> Model:
     """A model that was given. Raises UnknownModel for what is none, UsageError for settings that it should get."""
-    if not isinstance(cast("object", made), Model):
-        raise UnknownModel(f"expected a model or the name of one, got {type(made).__name__}; {EXPECTED}")
+    if not isinstance(cast("object", model), Model):
+        raise UnknownModel(f"expected a model or the name of one, got {type(model).__name__}; {EXPECTED}")
     if options or key is not None:
         names = [name if name != "defaults" else "sampling" for name in options] or ["key"]
         raise UsageError(f"{', '.join(names)} cannot be set on a model that is already made")
-    return made
+    return model
 
 
 def bare(name: str, *, key: str | None = None, **options: Any) -> Model:

@@ -117,13 +117,13 @@ class Listener:
         return [Noted(note), Finished("tool_calls" if event.finish == "stop" else event.finish, event.usage)]
 
 
-def with_hint(asked: Ask, request: Request) -> Ask:
+def with_hint(ask: Ask, request: Request) -> Ask:
     """The question with a reading that leaves a note where the text looks like a call in another dialect."""
-    read, text, tools = asked.read, "", request.tools or ()
+    read, text, tools = ask.read, "", request.tools or ()
     if read is None or not _may_hold_calls(request):
-        return asked
+        return ask
     if request.choice == "none":
-        return asked
+        return ask
 
     def hinting(event: Event | None) -> Iterator[Event]:
         nonlocal text, tools
@@ -137,7 +137,7 @@ def with_hint(asked: Ask, request: Request) -> Ask:
                 yield from [Noted(note)] if note else []
             yield made
 
-    return copy_with(asked, read=hinting)
+    return copy_with(ask, read=hinting)
 
 
 def _may_hold_calls(request: Request) -> bool:
@@ -209,26 +209,26 @@ class _Reader:
         found = passage.calls(alone=False if self._spoken else alone)
         return self._in_other(found) if found else self._released()
 
-    def _in_other(self, found: Reading) -> list[Event]:
+    def _in_other(self, reading: Reading) -> list[Event]:
         """The events of the passage as another dialect reads it, and those of the server that are none of its text. What
         follows is read in that dialect too."""
         text = "".join(one.text for one in self._held if isinstance(one, TextDelta))
-        before = text.removesuffix(found.passage) if self._spoken else ""
+        before = text.removesuffix(reading.passage) if self._spoken else ""
         if before == text:  # the own dialect read a part of the passage as something else
             return self._released()
-        self.how = self._reason(found)
+        self.how = self._reason(reading)
         twice = ThoughtDelta if ThoughtDelta in self._kinds else Finished
         kept = [one for one in self._held if not isinstance(one, TextDelta | Noted)]
-        self._decoder, self._left, self._passage, self._held = found.decoder, 0, None, []
+        self._decoder, self._left, self._passage, self._held = reading.decoder, 0, None, []
         words = [TextDelta(before)] if before else []
-        return [*words, *kept, *(one for one in found.events if not isinstance(one, twice))]
+        return [*words, *kept, *(one for one in reading.events if not isinstance(one, twice))]
 
-    def _reason(self, found: Reading) -> str:
+    def _reason(self, reading: Reading) -> str:
         why = f"not in {self._own.name}" if self._own else "and the dialect of the model is unknown"
         where = "the reply ended with it" if self._spoken else "it was the whole reply"
-        where = "the reply began with it" if found.words else where
+        where = "the reply began with it" if reading.words else where
         return (
-            f", {why}; read as {found.dialect.name}, for {where}. Give dialect={found.dialect.name!r}, which puts the "
+            f", {why}; read as {reading.dialect.name}, for {where}. Give dialect={reading.dialect.name!r}, which puts the "
             "tools into the prompt, or start the server with the parser of its model"
         )
 

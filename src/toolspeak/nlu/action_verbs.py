@@ -33,6 +33,6 @@ def differ(name: str, text: str) -> bool:
     return bool(done and asked and done != asked)
 
 
-def _verb_class(found: Iterable[str]) -> str:
+def _verb_class(verbs: Iterable[str]) -> str:
     """The class of the first known verb."""
-    return next((DEED_OF[word.casefold()] for word in found if word.casefold() in DEED_OF), "")
+    return next((DEED_OF[word.casefold()] for word in verbs if word.casefold() in DEED_OF), "")

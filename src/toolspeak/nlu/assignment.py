@@ -122,11 +122,11 @@ def _takes_text(schema: Schema) -> bool:
 
 
 def _preferred(
-    filling: PartialCall, names: Sequence[str], found: Sequence[tuple[Span, str]], quoted: Set[Span]
+    filling: PartialCall, names: Sequence[str], strings: Sequence[tuple[Span, str]], quoted: Set[Span]
 ) -> Plan[dict[tuple[str, Span], float]]:
     """For each quoted text, by how many nats an argument is likelier to take it than the others; the likeliest gets at
     least 1, since a request quotes nothing without a purpose."""
-    asked = [(name, span, piece[:LONGEST_WEIGHED]) for name in names for span, piece in found if span in quoted]
+    asked = [(name, span, piece[:LONGEST_WEIGHED]) for name in names for span, piece in strings if span in quoted]
     if len(names) < 2:
         return {(name, span): 1.0 for name, span, _ in asked}
     scores = yield from score([(f"{filling.prefix}{name}=", f'"{piece}') for name, _, piece in asked])
@@ -228,16 +228,18 @@ def reading(number: Number, schema: Schema) -> int | float | str | None:
     return round(value / 100, 10) if number.percent and _is_fraction(said) else value
 
 
-def _is_fraction(said: str) -> bool:
+def _is_fraction(description: str) -> bool:
     """Whether a description wants 0.05 for 5 %."""
-    if "decimal" in said or "fraction" in said:
+    if "decimal" in description or "fraction" in description:
         return True
-    return "percent" not in said and "%" not in said
+    return "percent" not in description and "%" not in description
 
 
-def _unit_of_time(said: str) -> int:
+def _unit_of_time(description: str) -> int:
     """The seconds of the unit of time in a description; 0 if it has none or several."""
-    told = re.findall(rf"\bin ({'|'.join(SECONDS)})s?\b", said) or re.findall(rf"\b({'|'.join(SECONDS)})s?\b", said)
+    told = re.findall(rf"\bin ({'|'.join(SECONDS)})s?\b", description) or re.findall(
+        rf"\b({'|'.join(SECONDS)})s?\b", description
+    )
     named = {SECONDS[unit] for unit in told}
     return named.pop() if len(named) == 1 else 0
 

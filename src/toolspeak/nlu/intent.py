@@ -154,11 +154,11 @@ def short_list(tools: Sequence[Tool[..., Any]], text: str, ranked: Iterable[str]
     return [tools[i] for i in sorted(chosen)]
 
 
-def shared(tool: Tool[..., Any], asked: Set[str]) -> int:
+def shared(tool: Tool[..., Any], words: Set[str]) -> int:
     """The number of the request's words that a tool has. Words in its description count more, those in its name most."""
     told = _tool_words(tool)
     described = told.name | told.description
-    return 2 * len(asked & told.name) + len(asked & described) + len(asked & (described | told.arguments))
+    return 2 * len(words & told.name) + len(words & described) + len(words & (described | told.arguments))
 
 
 def _fitness(tool: Tool[..., Any], text: str) -> float:
@@ -185,14 +185,14 @@ def surplus(tool: Tool[..., Any], text: str, likelier: float) -> float:
     return worth - MARGIN - MARGIN_A_WORD * min(WORDS_COUNTED, max(1, len(asked)))
 
 
-def _noun_support(told: Set[str], text: str) -> float:
+def _noun_support(words: Set[str], text: str) -> float:
     """The score of a tool with these words for the nouns that the request asks for."""
-    found = [bool(one & told) for one in sought(text[-LONGEST:])]
+    found = [bool(one & words) for one in sought(text[-LONGEST:])]
     if not found:
         return 0.0
     if any(found):
         return SOUGHT_WORTH * all(found)
-    return -UNSOUGHT if len(told) >= TERSE else -UNSOUGHT_OF_TERSE
+    return -UNSOUGHT if len(words) >= TERSE else -UNSOUGHT_OF_TERSE
 
 
 def _numbers_fit(tool: Tool[..., Any], text: str) -> float:
@@ -250,8 +250,8 @@ def _text_needed(tool: Tool[..., Any]) -> bool:
     return any(is_text(schemas.get(name, {})) for name in tool.parameters.get("required", ()))
 
 
-def _takes_number(given: Any) -> bool:
-    schema: Mapping[str, Any] = cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {}
+def _takes_number(value: Any) -> bool:
+    schema: Mapping[str, Any] = cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
     if not schema or "default" in schema or "enum" in schema:
         return False
     items: Any = schema.get("items")

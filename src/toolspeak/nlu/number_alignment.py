@@ -33,7 +33,7 @@ def assign(worth: Sequence[Sequence[float | None]], needed: Sequence[bool]) -> l
 
 
 def _keep(
-    best: dict[int, tuple[float, tuple[int | None, ...]]], taken: int, total: float, chosen: tuple[int | None, ...]
+    best: dict[int, tuple[float, tuple[int | None, ...]]], used: int, total: float, chosen: tuple[int | None, ...]
 ) -> None:
-    if taken not in best or total > best[taken][0]:
-        best[taken] = (total, chosen)
+    if used not in best or total > best[used][0]:
+        best[used] = (total, chosen)

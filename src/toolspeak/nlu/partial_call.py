@@ -67,10 +67,10 @@ def described(schema: Schema) -> str:
     return str(schema.get("description", ""))
 
 
-def schemas_of(given: Schema, root: Schema | None = None) -> dict[str, Schema]:
+def schemas_of(parent: Schema, root: Schema | None = None) -> dict[str, Schema]:
     """The simplified schema of each property of an object's schema; references are resolved in `root`."""
-    properties: Mapping[str, Any] = given.get("properties", {})
-    return {name: simple(schema, given if root is None else root) for name, schema in properties.items()}
+    properties: Mapping[str, Any] = parent.get("properties", {})
+    return {name: simple(schema, parent if root is None else root) for name, schema in properties.items()}
 
 
 def word_weights(schemas: Mapping[str, Schema]) -> dict[str, dict[str, float]]:

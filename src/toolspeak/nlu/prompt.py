@@ -82,9 +82,9 @@ def request(text: str) -> str:
     return f"\n# Request: {text}\n"
 
 
-def _example(tool: Tool[..., Any], asked: str, **arguments: Any) -> str:
+def _example(tool: Tool[..., Any], question: str, **arguments: Any) -> str:
     written = ", ".join(f"{key}={literal(value)}" for key, value in arguments.items())
-    return f"{signature(tool)}{request(asked)}{tool.name}({written})\n\n"
+    return f"{signature(tool)}{request(question)}{tool.name}({written})\n\n"
 
 
 def _object(required: int, **properties: Any) -> Schema:

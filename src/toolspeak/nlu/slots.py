@@ -244,9 +244,9 @@ def _may_be(filling: PartialCall, name: str, place: Span) -> bool:
     return filling.free(place) and place not in filling.reserved and not evidence.hollow(filling.text, place, name)
 
 
-def _likelier_span(filling: PartialCall, lead: str, held: Sequence[Span], beside: Sequence[Span]) -> Plan[Span]:
+def _likelier_span(filling: PartialCall, lead: str, generated: Sequence[Span], beside: Sequence[Span]) -> Plan[Span]:
     """The likelier of what the model generated and of what is beside the argument's name; the latter gets a bonus."""
-    candidates = list(dict.fromkeys([*held, *beside]))
+    candidates = list(dict.fromkeys([*generated, *beside]))
     if len(candidates) == 1:
         return candidates[0]
     scores = yield from score([(lead, f'"{filling.text[slice(*span)]}"') for span in candidates])

@@ -28,11 +28,11 @@ def generate_checked(
     transform: Callable[[str], T],
     tries: int,
     *,
-    rungs: Sequence[ReaskStrategy] = usual(()),
+    strategies: Sequence[ReaskStrategy] = usual(()),
     tokens: int | None = None,
 ) -> Plan[T]:
     """`transform(text)` of the first reply that it accepts. Raises GenerationError with every attempt."""
-    trying = Attempts(request, rungs, tries, tokens)
+    trying = Attempts(request, strategies, tries, tokens)
     while True:
         reply = yield from trying.ask()
         try:

@@ -36,8 +36,8 @@ def decide(
     can: Collection[str] = ("schema",),
     cut_stands: bool = False,
     first: bool = True,
-    told: bool = False,
-    rungs: Sequence[ReaskStrategy] = usual(()),
+    streamed: bool = False,
+    strategies: Sequence[ReaskStrategy] = usual(()),
     tokens: int | None = None,
 ) -> Plan[Reply]:
     """The model's reply with valid calls of offered tools, and with a text that matches the schema, if one is set.
@@ -45,13 +45,13 @@ def decide(
 
     `read` converts each reply first. `can` are the model's capabilities: without "schema" the prompt asks for the
     schema in words, and the model is asked again if the text does not match, unless the events were already passed on
-    (`told`). With `cut_stands` a reply that was cut at its length counts, without the call that was cut. If only one
+    (`streamed`). With `cut_stands` a reply that was cut at its length counts, without the call that was cut. If only one
     call is allowed, further ones are dropped with a note, if `first`. If no call is allowed, one in a text is dropped,
-    and the model is asked again only if there is no text. `rungs` are the strategies for asking again; `tokens` limits
+    and the model is asked again only if there is no text. `strategies` are the strategies for asking again; `tokens` limits
     the cost of all tries. Raises GenerationError with every attempt if no reply is valid.
     """
-    asked = request if request.schema is None or "schema" in can else in_words(request, request.schema)
-    trying = Attempts(asked, rungs, 1 if told and request.schema is not None else tries, tokens)
+    in_prompt = request if request.schema is None or "schema" in can else in_words(request, request.schema)
+    trying = Attempts(in_prompt, strategies, 1 if streamed and request.schema is not None else tries, tokens)
     while True:
         reply = yield from trying.ask(live=True)
         reply = read(reply) if read else reply
@@ -74,7 +74,7 @@ def call(
     *,
     tries: int = 3,
     read: Read | None = None,
-    rungs: Sequence[ReaskStrategy] = usual(()),
+    strategies: Sequence[ReaskStrategy] = usual(()),
     tokens: int | None = None,
     wanted: str = "exactly one call",
 ) -> Plan[ToolCall]:
@@ -84,7 +84,7 @@ def call(
     valid.
     """
     try:
-        reply = yield from decide(request, tries=tries, read=read, first=False, rungs=rungs, tokens=tokens)
+        reply = yield from decide(request, tries=tries, read=read, first=False, strategies=strategies, tokens=tokens)
     except GenerationError as error:
         if error.reply is None or error.reply.calls:
             raise
@@ -151,11 +151,11 @@ def _judged(reply: Reply, request: Request, cut_stands: bool) -> tuple[Reply, st
     wrong = " ".join(filter(None, refusals))
     if not wrong:
         return reply, "", []
-    told = [
+    texts = [
         problem_text(problems) if problems else error_text(refusal or "Not run: another call was wrong. Call again.")
         for (_, problems), refusal in zip(judged, refusals, strict=True)
     ]
-    return reply, wrong, _result_messages(reply.calls, told)
+    return reply, wrong, _result_messages(reply.calls, texts)
 
 
 def _judged_text(reply: Reply, request: Request, cut_stands: bool) -> tuple[Reply, str, list[Message]]:
@@ -164,16 +164,16 @@ def _judged_text(reply: Reply, request: Request, cut_stands: bool) -> tuple[Repl
     if request.choice not in ("auto", "none"):
         names = [tool.name for tool in request.tools or ()]
         wanted = request.choice if request.choice in names else f"one of the tools: {listed(names)}"
-        asked = f"{NO_CALL} Answer with a call to {wanted}, nothing else."
+        order_text = f"{NO_CALL} Answer with a call to {wanted}, nothing else."
         why = f"a call to {wanted} was wanted, and a text came{_why_text(reply)}"
-        return reply, why, [{"role": "user", "content": asked}]
+        return reply, why, [{"role": "user", "content": order_text}]
     if request.schema is None:
         return reply, "", []
     reply, wrong = json_text(reply, request.schema)
     if not wrong:
         return reply, "", []
-    asked = f"{NO_FIT} {wrong}. {order(request.schema)}"
-    return reply, f"the text does not fit its schema: {wrong}", [{"role": "user", "content": asked}]
+    order_text = f"{NO_FIT} {wrong}. {order(request.schema)}"
+    return reply, f"the text does not fit its schema: {wrong}", [{"role": "user", "content": order_text}]
 
 
 def _refused(call: ToolCall, choice: str) -> str:
@@ -183,7 +183,7 @@ def _refused(call: ToolCall, choice: str) -> str:
     return "" if choice in ("auto", "required", call.name) else f"Only {choice} may be called, not {call.name}."
 
 
-def _result_messages(calls: Sequence[ToolCall], told: Sequence[str]) -> list[Message]:
+def _result_messages(calls: Sequence[ToolCall], texts: Sequence[str]) -> list[Message]:
     """A result message for every call, also for the valid ones beside an invalid one: a conversation needs all of
     them."""
-    return [answer(call, text) for call, text in zip(calls, told, strict=True)]
+    return [answer(call, text) for call, text in zip(calls, texts, strict=True)]

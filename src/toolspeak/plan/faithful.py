@@ -36,36 +36,36 @@ PROSE = 2
 """A string of more words may be reordered: its words must occur, not the string itself."""
 
 
-def faults(question: str, result: Any, said: str, language: str = "English") -> list[str]:
+def faults(question: str, result: Any, text: str, language: str = "English") -> list[str]:
     """What is wrong with the text: parts of the result that it omits, and things that it adds."""
-    found = list(leaves(result))
-    if not found and isinstance(result, bool):
-        sense = [] if TRUTH[result].search(said) else [f"{str(result).lower()} is left out"]
+    parts = list(leaves(result))
+    if not parts and isinstance(result, bool):
+        sense = [] if TRUTH[result].search(text) else [f"{str(result).lower()} is left out"]
     else:
-        sense = _denials(question, found, said) if language == "English" else []
-    missing = (f"{leaf} is left out" for leaf in _left_out(found, said))
-    return list(dict.fromkeys([*missing, *_numbers_added(question, found, said), *sense]))
+        sense = _denials(question, parts, text) if language == "English" else []
+    missing = (f"{leaf} is left out" for leaf in _left_out(parts, text))
+    return list(dict.fromkeys([*missing, *_numbers_added(question, parts, text), *sense]))
 
 
-def _denials(question: str, found: Iterable[Leaf], said: str) -> list[str]:
-    told = " ".join([question, *(leaf for leaf in found if isinstance(leaf, str))])
-    made_up = DENIAL.search(said) and not DENIAL.search(told)
+def _denials(question: str, leaves: Iterable[Leaf], text: str) -> list[str]:
+    told = " ".join([question, *(leaf for leaf in leaves if isinstance(leaf, str))])
+    made_up = DENIAL.search(text) and not DENIAL.search(told)
     return ["neither question nor answer denies anything"] if made_up else []
 
 
-def _numbers_added(question: str, found: Iterable[Leaf], said: str) -> Iterator[str]:
-    known = readings(question).union(*(readings(str(leaf)) for leaf in found))
-    for number in _tokens(said):
+def _numbers_added(question: str, leaves: Iterable[Leaf], text: str) -> Iterator[str]:
+    known = readings(question).union(*(readings(str(leaf)) for leaf in leaves))
+    for number in _tokens(text):
         if not _readings(number) & known:
             yield f"{number} is in neither question nor answer"
 
 
-def _left_out(found: Iterable[Leaf], said: str) -> Iterator[str]:
+def _left_out(leaves: Iterable[Leaf], text: str) -> Iterator[str]:
     """The numbers that the text omits, and the strings (in quotes)."""
-    heard = readings(said)
-    for leaf in found:
+    heard = readings(text)
+    for leaf in leaves:
         yield from (number for number in _tokens(str(leaf)) if not _readings(number) & heard)
-        if isinstance(leaf, str) and not NUMBER.fullmatch(leaf) and not _carried(leaf, said):
+        if isinstance(leaf, str) and not NUMBER.fullmatch(leaf) and not _carried(leaf, text):
             yield repr(leaf)
 
 
@@ -107,24 +107,24 @@ def _plain(digits: str) -> str:
     return digits if digits.count(".") > 1 else str(EXACT.create_decimal(digits).normalize(EXACT))
 
 
-def _carried(leaf: str, said: str) -> bool:
+def _carried(leaf: str, text: str) -> bool:
     wanted = " ".join(leaf.casefold().split()).strip(" .!?,;:。！？，；：")
-    heard = " ".join(said.casefold().split())
+    heard = " ".join(text.casefold().split())
     if not wanted or _stands_in(wanted, heard):
         return True
     words = WORD.findall(wanted)
-    if words and _latin(leaf) and not _latin(said) and not _identifier(leaf):
+    if words and _latin(leaf) and not _latin(text) and not _identifier(leaf):
         return True  # in another script, words cannot be compared
     if not words or len(wanted.split()) <= PROSE:
         return False
     return EMPTY.union(WORD.findall(heard)).issuperset(words)
 
 
-def _stands_in(wanted: str, heard: str) -> bool:
+def _stands_in(wanted: str, text: str) -> bool:
     """Whether the string occurs as whole words: `sun` is not in `Sunday`."""
     before = f"(?<!{SAME_WORD})" if re.match(SAME_WORD, wanted) else ""
     after = f"(?!{SAME_WORD})" if re.search(SAME_WORD + r"\Z", wanted) else ""
-    return re.search(before + re.escape(wanted) + after, heard) is not None
+    return re.search(before + re.escape(wanted) + after, text) is not None
 
 
 def _identifier(leaf: str) -> bool:

@@ -47,13 +47,13 @@ class Limits:
                 raise UsageError(f"limits: expected {name} as a number above 0, received {value!r}")
 
 
-def loop(request: Request, limits: Limits, rungs: Sequence[ReaskStrategy] = usual(())) -> Plan[Reply]:
+def loop(request: Request, limits: Limits, strategies: Sequence[ReaskStrategy] = usual(())) -> Plan[Reply]:
     """The final reply of a run: its `messages` are the whole conversation, its `steps` each turn with its results.
 
-    The problems of a call are its result. `rungs` are the re-asking strategies for the turn after it. After a valid
+    The problems of a call are its result. `strategies` are the re-asking strategies for the turn after it. After a valid
     turn, and after the last strategy, the model is asked in the usual way.
     """
-    so_far = _Run(request, limits, rungs)
+    so_far = _Run(request, limits, strategies)
     try:
         while True:
             reply = so_far.judged((yield from _next_reply(so_far)))
@@ -116,11 +116,11 @@ def _next_reply(so_far: _Run, *, tools: bool = True) -> Plan[Reply]:
 class _Run:
     """The state of a run."""
 
-    def __init__(self, request: Request, limits: Limits, rungs: Sequence[ReaskStrategy]) -> None:
+    def __init__(self, request: Request, limits: Limits, strategies: Sequence[ReaskStrategy]) -> None:
         self.asked = request
         self.limits = limits
-        self.rungs = rungs
-        self.reask = ReaskState(request, rungs)
+        self.strategies = strategies
+        self.reask = ReaskState(request, strategies)
         self.wrong: list[tuple[ToolCall, str]] = []
         """The invalid calls of the last reply, each with the reason."""
         self.before: list[tuple[str, str]] = []
@@ -144,11 +144,11 @@ class _Run:
         asked = self.reask.request if self.reask.forced else self._usual(self.reask.request)
         return replace(asked, messages=list(self.messages))
 
-    def _usual(self, asked: Request | None = None) -> Request:
+    def _usual(self, request: Request | None = None) -> Request:
         """The request of a turn that is not the first."""
-        asked = asked or self.asked
+        request = request or self.asked
         # A required call applies to the first turn: after its result the model must be free to answer in text.
-        return replace(asked, choice="auto") if self.steps and asked.choice != "none" else asked
+        return replace(request, choice="auto") if self.steps and request.choice != "none" else request
 
     def judged(self, reply: Reply) -> Reply:
         """The reply with its calls coerced as they will run, with notes."""
@@ -161,13 +161,13 @@ class _Run:
         it."""
         before, self.before = self.before, [(call.name, written(call)) for call, _ in self.wrong]
         if not self.wrong:
-            self.reask = ReaskState(self._usual(), self.rungs)
+            self.reask = ReaskState(self._usual(), self.strategies)
             return None
         calls = [call for call, _ in self.wrong]
         if not self.reask.advance(reply, same=self.before == before, wrong=calls):
             self.reask = ReaskState(self._usual(), ())
             return None
-        return self.noted(self.wrong[0][1]) if self.reask.rung != "told" else None
+        return self.noted(self.wrong[0][1]) if self.reask.strategy != "told" else None
 
     def reask_after_error(self, error: ModelError) -> bool:
         """Moves to another strategy or model after a failed request; False if there is none that has not failed."""
@@ -181,7 +181,7 @@ class _Run:
 
     def noted(self, why: str) -> Note:
         """A note that the model is asked again, with the strategy and the reason."""
-        return Note("re-asked", f"{self.reask.rung}: {why}" if self.reask.rung else why)
+        return Note("re-asked", f"{self.reask.strategy}: {why}" if self.reask.strategy else why)
 
     def took(self, reply: Reply) -> None:
         self.usage = add_usage(self.usage, reply.usage)
@@ -202,7 +202,7 @@ class _Run:
     def ran(self, reply: Reply, results: Sequence[ToolResult]) -> None:
         self.open = None
         self.calls += len(reply.calls)
-        self.steps.append(Step(reply, tuple(results), self.reask.rung))
+        self.steps.append(Step(reply, tuple(results), self.reask.strategy))
         self.messages.append(assistant(reply))
         self.pending = tuple(pending_in(results))
         ran = list(zip(reply.calls, results, strict=True))
@@ -222,7 +222,7 @@ class _Run:
         """Adds results for calls that will not run, since every call in a conversation needs one."""
         if self.open is None:
             return
-        self.steps.append(Step(self.open, rung=self.reask.rung))
+        self.steps.append(Step(self.open, strategy=self.reask.strategy))
         self.messages.append(assistant(self.open))
         told = error_text(f"No result: the limit of {why} is reached. Answer in words.")
         self.messages += [answer(call, told) for call in self.open.calls]
@@ -254,4 +254,6 @@ class _Run:
             notes = (*notes, *late, self.limit_note(why))
         last = replace(reply, calls=(), finish="limit" if why else reply.finish, notes=notes)
         messages = [*self.messages, assistant(last)]
-        return replace(last, usage=self.usage, messages=messages, steps=(*self.steps, Step(last, rung=self.reask.rung)))
+        return replace(
+            last, usage=self.usage, messages=messages, steps=(*self.steps, Step(last, strategy=self.reask.strategy))
+        )

@@ -144,7 +144,7 @@ def offered(request: Request) -> tuple[Tool[..., Any], ...]:
     return named
 
 
-def _question(request: Request, rendered: Rendered, heard: Reads, raw: bool, thinking: bool | None) -> Ask:
+def _question(request: Request, rendered: Rendered, reads: Reads, raw: bool, thinking: bool | None) -> Ask:
     """The effect for one request in a dialect, with its reply decoded as it arrives."""
     # The user's stop strings could cut a call, so they are applied to the decoded text.
     if raw:
@@ -153,9 +153,9 @@ def _question(request: Request, rendered: Rendered, heard: Reads, raw: bool, thi
         told = {"messages": rendered.messages, "stop": ()}
     asked = copy_with(request, tools=None, hidden=(), choice="auto", thinking=thinking, **told)
     if not request.stop:
-        return Ask(asked, live=True, read=heard, recorded=False)
+        return Ask(asked, live=True, read=reads, recorded=False)
     stops = Stops(request.stop)
-    return Ask(asked, live=True, read=lambda event: stops.feed(heard(event)), recorded=False)
+    return Ask(asked, live=True, read=lambda event: stops.feed(reads(event)), recorded=False)
 
 
 def _with_notes(free: Collection[str], read: Reads | None) -> Reads:
@@ -201,10 +201,10 @@ def _read_by(decoder: Decoder) -> Reads:
     return read
 
 
-def _finish(read: Finished, told: Finished) -> Finished:
+def _finish(read: Finished, finished: Finished) -> Finished:
     """The merged finish: the decoder knows about calls, the model about its own limit and its usage."""
-    finish = told.finish if told.finish in ("length", "content_filter") else read.finish
-    return Finished(finish, told.usage)
+    finish = finished.finish if finished.finish in ("length", "content_filter") else read.finish
+    return Finished(finish, finished.usage)
 
 
 def words(

@@ -9,8 +9,7 @@
 Each is used once, in the given order, and skipped if it cannot change anything. If one reply is wanted (`Attempts`),
 the problems are also sent back after the last strategy, as long as they change and "told" is among the strategies.
 
-`Attempts` serves plans that want one valid reply; `loop` keeps a `ReaskState` itself. "Rung" is the older name of a
-strategy, which remains in fields and parameters.
+`Attempts` serves plans that want one valid reply; `loop` keeps a `ReaskState` itself.
 """
 
 from __future__ import annotations
@@ -73,16 +72,16 @@ def usual(can: Collection[str]) -> tuple[ReaskStrategy, ...]:
 
 class ReaskState:
     """The current state of re-asking: the next `request` (without its messages), the model (`by`) and the strategy
-    (`rung`).
+    (`strategy`).
 
-    `rung` is "" until something was wrong. `forced`: a call is required now, because a wrong one was wanted. `anew`:
+    `strategy` is "" until something was wrong. `forced`: a call is required now, because a wrong one was wanted. `anew`:
     the model that is asked now has not seen the earlier replies.
     """
 
-    def __init__(self, request: Request, rungs: Sequence[ReaskStrategy]) -> None:
+    def __init__(self, request: Request, strategies: Sequence[ReaskStrategy]) -> None:
         self.first = self.request = request
-        self.left = list(rungs)
-        self.rung = self.by = ""
+        self.left = list(strategies)
+        self.strategy = self.by = ""
         self.forced = self.telling = self.anew = self._scored = False
         self._before = (request, False)
 
@@ -92,11 +91,11 @@ class ReaskState:
         `reply` is the wrong reply, None if none came. `same`: it equals the one before. `wrong` are its invalid calls.
         """
         while self.left:
-            rung = self.left.pop(0)
+            strategy = self.left.pop(0)
             self._before = (self.request, self.forced)
-            self._scored = rung.scored and bool(self.request.tools)
-            if self._prepare(rung, reply, same, wrong):
-                self._set_current(rung.name, rung.by)
+            self._scored = strategy.scored and bool(self.request.tools)
+            if self._prepare(strategy, reply, same, wrong):
+                self._set_current(strategy.name, strategy.by)
                 return True
         return False
 
@@ -123,7 +122,7 @@ class ReaskState:
 
     def refused(self, error: ModelError) -> bool:
         """Whether the model may well accept the request without the changes of the current strategy."""
-        return isinstance(error, BadRequest) and self.rung.partition(":")[0] in ("alone", "dialect", "sampling")
+        return isinstance(error, BadRequest) and self.strategy.partition(":")[0] in ("alone", "dialect", "sampling")
 
     def expected_request(self, request: Request, reply: Reply) -> Request:
         """The request against which a reply is checked. If a call is forced, text is invalid, but any call of the
@@ -134,12 +133,12 @@ class ReaskState:
 
     def _set_current(self, name: str, by: str) -> None:
         self.anew = by != self.by
-        self.rung, self.by = name, by
+        self.strategy, self.by = name, by
 
-    def _prepare(self, rung: ReaskStrategy, reply: Reply | None, same: bool, wrong: Sequence[ToolCall]) -> bool:
+    def _prepare(self, strategy: ReaskStrategy, reply: Reply | None, same: bool, wrong: Sequence[ToolCall]) -> bool:
         """Prepares the next request for the strategy. Returns whether it changes anything."""
         scored = self._scored
-        match rung.kind:
+        match strategy.kind:
             case "told":
                 stale, self.telling = same and self.telling, True
                 return reply is not None and not scored and not stale
@@ -203,8 +202,8 @@ class Attempts:
     There are at most `tries` replies, and no new one after `tokens`.
     """
 
-    def __init__(self, request: Request, rungs: Sequence[ReaskStrategy], tries: int, tokens: int | None) -> None:
-        self.state = ReaskState(request, rungs)
+    def __init__(self, request: Request, strategies: Sequence[ReaskStrategy], tries: int, tokens: int | None) -> None:
+        self.state = ReaskState(request, strategies)
         self.tries = tries
         self.tokens = tokens
         self.attempts: list[Attempt] = []
@@ -236,7 +235,7 @@ class Attempts:
         GenerationError, or LimitReached with every attempt, if there is no next try."""
         same = self._last is not None and _same(self._last, reply)
         self._last = reply
-        self.attempts.append(Attempt(reply, why, self.state.rung))
+        self.attempts.append(Attempt(reply, why, self.state.strategy))
         self.told = [*self.told, assistant(reply), *say]
         if len(self.attempts) >= self.tries:
             self._give_up()
@@ -258,11 +257,11 @@ class Attempts:
         messages = [*self.messages, assistant(reply)]
         if not self.attempts:
             return copy_with(reply, messages=messages)
-        steps = [Step(attempt.reply, rung=attempt.rung) for attempt in self.attempts]
+        steps = [Step(attempt.reply, strategy=attempt.strategy) for attempt in self.attempts]
         usage = add_usage(self.usage, reply.usage)
         notes = (*self.notes, *reply.notes)
         last = replace(reply, messages=messages, usage=usage, notes=notes)
-        return replace(last, steps=(*steps, Step(reply, rung=self.state.rung)))
+        return replace(last, steps=(*steps, Step(reply, strategy=self.state.strategy)))
 
     @property
     def usage(self) -> Usage:
@@ -274,26 +273,26 @@ class Attempts:
         asked = self.state.by
         refused = self.state.refused(error)
         why = f"{type(error).__name__}: {error}"
-        self.attempts.append(Attempt(Reply(), why, self.state.rung, error))
+        self.attempts.append(Attempt(Reply(), why, self.state.strategy, error))
         if len(self.attempts) < self.tries and self.state.advance_after_error(error):
             yield from self._again(why)
         elif (refused or asked.startswith("model")) and any(attempt.failure is None for attempt in self.attempts):
             self._give_up(error)
         else:
             for attempt in self.attempts[:-1]:
-                error.add_note(f"tried before{attempt.rung and ', '}{attempt.rung}: {attempt.error}")
+                error.add_note(f"tried before{attempt.strategy and ', '}{attempt.strategy}: {attempt.error}")
             raise error
 
     def _again(self, why: str) -> Plan[None]:
         if self.state.anew:
             self.told, self._last = list(self.state.first.messages), None
-        rung = self.state.rung
-        self.notes.append(Note("re-asked", why if rung == "told" else f"{rung}: {why}"))
+        strategy = self.state.strategy
+        self.notes.append(Note("re-asked", why if strategy == "told" else f"{strategy}: {why}"))
         yield from tell(Noted(self.notes[-1]))
 
     def _give_up(self, cause: ModelError | None = None, *, repeated: bool = False) -> NoReturn:
         last = self.attempts[-1]
-        kind, _, name = last.rung.partition(":")
+        kind, _, name = last.strategy.partition(":")
         where = REPLY_TO.get(kind, "").format(name)
         why = ", the same as before although the problems were sent back, so it was not asked again" if repeated else ""
         raise GenerationError(

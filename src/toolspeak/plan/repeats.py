@@ -83,9 +83,9 @@ def _answers(message: Message) -> bool:
     return message.get("role") == "assistant" and not _calls(message)
 
 
-def _signature(asked: Message, results: Sequence[Message]) -> object:
+def _signature(turn: Message, results: Sequence[Message]) -> object:
     """A value that is equal for the same calls with the same results, whatever their ids and the order of arguments."""
-    calls = [record(call.get("function")) for call in _calls(asked)]
+    calls = [record(call.get("function")) for call in _calls(turn)]
     return (
         [(call.get("name"), _canonical(call.get("arguments"))) for call in calls],
         [message.get("content") for message in results],

@@ -165,11 +165,11 @@ def page_text(texts: Mapping[str, str], read: Page, tool: str) -> str:
     )
 
 
-def _named(texts: Mapping[str, str], given: str) -> str | None:
+def _named(texts: Mapping[str, str], key: str) -> str | None:
     """The full id; None if there is none, or if several match."""
-    if given in texts:
-        return given
-    begun = [name for name in texts if name.startswith(given)]
+    if key in texts:
+        return key
+    begun = [name for name in texts if name.startswith(key)]
     return begun[0] if len(begun) == 1 else None
 
 

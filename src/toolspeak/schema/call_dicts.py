@@ -47,19 +47,19 @@ def read_call(x: Any) -> ToolCall:
     return ToolCall(call_id if isinstance(call_id, str) else "", name, _arguments(raw, name), text)
 
 
-def _only_name(given: Mapping[str, Any], outer: Mapping[str, Any]) -> str:
-    names = {str(given[key]) for key in NAMES if isinstance(given.get(key), str) and given[key]}
+def _only_name(call: Mapping[str, Any], outer: Mapping[str, Any]) -> str:
+    names = {str(call[key]) for key in NAMES if isinstance(call.get(key), str) and call[key]}
     if len(names) != 1:
         what = "it has none" if not names else f"it has {len(names)}: {short(sorted(names))}"
         _refuse("", "one name", outer, f"a call needs exactly one tool name; {what}, in {short(outer, 200)}")
     return names.pop()
 
 
-def _only_arguments(given: Mapping[str, Any], outer: Mapping[str, Any]) -> Any:
-    found = [key for key in ARGUMENTS if given.get(key) is not None]
+def _only_arguments(call: Mapping[str, Any], outer: Mapping[str, Any]) -> Any:
+    found = [key for key in ARGUMENTS if call.get(key) is not None]
     if len(found) > 1:
         _refuse("", "arguments once", outer, f"a call gives its arguments once; here are {' and '.join(found)}")
-    return given[found[0]] if found else {}
+    return call[found[0]] if found else {}
 
 
 def _arguments(raw: Any, name: str) -> dict[str, Any]:

@@ -82,13 +82,15 @@ def _first(tool: Tool[..., Any], arguments: Mapping[str, Any], judged: Judge) ->
     ]
 
 
-def _due_to_omission(error: Any, arguments: Any, made: Reduced) -> bool:
+def _due_to_omission(error: Any, arguments: Any, reduced: Reduced) -> bool:
     """Whether an error exists only because values were removed to reduce the arguments."""
     path = tuple(error.instance_path)
-    if path not in made.changed:
+    if path not in reduced.changed:
         return False
     if error.kind.name in ("anyOf", "oneOf"):
-        return any(all(_due_to_omission(inner, arguments, made) for inner in branch) for branch in error.kind.context)
+        return any(
+            all(_due_to_omission(inner, arguments, reduced) for inner in branch) for branch in error.kind.context
+        )
     if error.kind.name != "required":
         return error.kind.name not in ("additionalProperties", "unevaluatedProperties", "type")
     for part in path:

@@ -259,17 +259,17 @@ def _only_schema(inner: Mapping[str, Any], name: str, at: str) -> Any:
     return inner[found[0]] if found else None
 
 
-def _from_dict(given: Mapping[str, Any]) -> AnyTool:
-    inner: Mapping[str, Any] = given
+def _from_dict(definition: Mapping[str, Any]) -> AnyTool:
+    inner: Mapping[str, Any] = definition
     at = ""
-    if isinstance(given.get("function"), Mapping):
-        inner, at = given["function"], "/function"
+    if isinstance(definition.get("function"), Mapping):
+        inner, at = definition["function"], "/function"
     name = inner.get("name")
     if not isinstance(name, str) or not name:
-        kind = given.get("type")
+        kind = definition.get("type")
         if kind not in (None, "function", "custom"):
             raise InvalidTool(f"a tool of the type {kind!r} runs at its provider and cannot be offered", path="/type")
-        raise InvalidTool(f"a tool needs a name; got {dict(given)!r:.80}", path=f"{at}/name")
+        raise InvalidTool(f"a tool needs a name; got {dict(definition)!r:.80}", path=f"{at}/name")
     said = inner.get("description")
     if said is not None and not isinstance(said, str):
         raise InvalidTool(
@@ -284,20 +284,20 @@ def _from_dict(given: Mapping[str, Any]) -> AnyTool:
     return made
 
 
-def _examples(given: Any, name: str, path: str) -> tuple[Mapping[str, Any], ...]:
-    if given is None:
+def _examples(value: Any, name: str, path: str) -> tuple[Mapping[str, Any], ...]:
+    if value is None:
         return ()
-    rows = cast("list[Any]", given) if isinstance(given, (list, tuple)) else [None]
+    rows = cast("list[Any]", value) if isinstance(value, (list, tuple)) else [None]
     if not all(isinstance(one, Mapping) for one in rows):
-        said = f"the examples of the tool {name!r} must be a list of arguments, each an object; got {given!r:.80}"
+        said = f"the examples of the tool {name!r} must be a list of arguments, each an object; got {value!r:.80}"
         raise InvalidTool(said, tool=name, path=path)
     return tuple(cast("list[Mapping[str, Any]]", rows))
 
 
-def _named(given: str | None, own: str) -> str:
-    name = own if given is None else given
+def _named(wanted: str | None, own: str) -> str:
+    name = own if wanted is None else wanted
     if not _NAME.fullmatch(name):
-        hint = "give it one: ts.tool(fn, name=...)" if given is None else "letters, digits, _ - . / : may be in it"
+        hint = "give it one: ts.tool(fn, name=...)" if wanted is None else "letters, digits, _ - . / : may be in it"
         raise InvalidTool(f"{name!r} is no name for a tool; {hint}", tool=name, path="/name")
     return name
 

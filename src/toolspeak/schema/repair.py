@@ -110,19 +110,19 @@ def repair_any(schema: Mapping[str, Any], tool: str = "") -> dict[str, Any]:
     return rebuild(given, _Fixer(tool, given).fix)
 
 
-def _as_object(given: dict[str, Any]) -> dict[str, Any]:
-    bare = given and not any(key in KEYWORDS for key in given)
-    if bare and all(isinstance(value, Mapping) for value in given.values()):
-        return {"type": "object", "properties": given}
-    if given.get("type") == "object" or ("type" not in given and _composed(given)):
-        return given
-    kind = given.get("type", "object")
+def _as_object(schema: dict[str, Any]) -> dict[str, Any]:
+    bare = schema and not any(key in KEYWORDS for key in schema)
+    if bare and all(isinstance(value, Mapping) for value in schema.values()):
+        return {"type": "object", "properties": schema}
+    if schema.get("type") == "object" or ("type" not in schema and _composed(schema)):
+        return schema
+    kind = schema.get("type", "object")
     name = kind.strip().lower() if isinstance(kind, str) else ""
     # Some documents have "type": "int" on the parameters. If there are properties, an object is meant.
-    shaped = "properties" in given and (name in ALIASES or name in _ANYTHING)
+    shaped = "properties" in schema and (name in ALIASES or name in _ANYTHING)
     if shaped or ALIASES.get(name) == "object":
-        return {**given, "type": "object"}
-    return given
+        return {**schema, "type": "object"}
+    return schema
 
 
 def _composed(schema: Mapping[str, Any]) -> bool:

@@ -26,8 +26,8 @@ _POSITIONAL, _REST, _MANY = (
 )
 
 
-def infer(fn: Any, tool: str, said: Mapping[str, str]) -> tuple[dict[str, Any], Binding]:
-    """(JSON Schema of the arguments, binding) of a callable. `said` are the descriptions of parameters in the
+def infer(fn: Any, tool: str, descriptions: Mapping[str, str]) -> tuple[dict[str, Any], Binding]:
+    """(JSON Schema of the arguments, binding) of a callable. `descriptions` are the descriptions of parameters in the
     docstring.
 
     Raises InvalidTool, with the parameter in `path`, if a type has no JSON form.
@@ -57,7 +57,7 @@ def infer(fn: Any, tool: str, said: Mapping[str, str]) -> tuple[dict[str, Any], 
             default, explicit = _default(p.default)
             bound.append(Parameter(p.name, made, default, p.kind is _POSITIONAL, explicit))
         schemas.append((p, made))
-    schema = _schema(schemas, tool, said)
+    schema = _schema(schemas, tool, descriptions)
     return schema, Binding(tool, tuple(bound), frozenset(injected), rest, rest is not None, method_of)
 
 
@@ -263,7 +263,7 @@ def _check_types(parameters: list[tuple[inspect.Parameter, TypeAdapter[Any]]], t
 
 
 def _schema(
-    parameters: list[tuple[inspect.Parameter, TypeAdapter[Any]]], tool: str, said: Mapping[str, str]
+    parameters: list[tuple[inspect.Parameter, TypeAdapter[Any]]], tool: str, descriptions: Mapping[str, str]
 ) -> dict[str, Any]:
     from pydantic import TypeAdapter
 
@@ -278,7 +278,7 @@ def _schema(
         if p.kind is _REST:
             rest = schema or True
             continue
-        properties[p.name] = _described(schema, p, made, said)
+        properties[p.name] = _described(schema, p, made, descriptions)
         if p.default is EMPTY or _default(p.default)[0] is EMPTY:
             required.append(p.name)
     whole: dict[str, Any] = {"type": "object", "properties": properties}
@@ -291,17 +291,17 @@ def _schema(
 
 
 def _described(
-    schema: dict[str, Any], p: inspect.Parameter, made: TypeAdapter[Any], said: Mapping[str, str]
+    schema: dict[str, Any], p: inspect.Parameter, adapter: TypeAdapter[Any], descriptions: Mapping[str, str]
 ) -> dict[str, Any]:
     if not schema:
-        schema["description"] = said.get(p.name) or "any JSON value"
-    elif p.name in said:
-        schema.setdefault("description", said[p.name])
+        schema["description"] = descriptions.get(p.name) or "any JSON value"
+    elif p.name in descriptions:
+        schema.setdefault("description", descriptions[p.name])
     default, explicit = _default(p.default)
     if default is not EMPTY and not explicit and "default" not in schema:
         from pydantic_core import PydanticSerializationError
 
         # A default without a JSON form is left out of the schema; the argument is still optional.
         with contextlib.suppress(PydanticSerializationError):
-            schema["default"] = made.dump_python(default, mode="json", warnings=False)
+            schema["default"] = adapter.dump_python(default, mode="json", warnings=False)
     return schema

@@ -25,9 +25,9 @@ def near(name: str, names: Iterable[str], *, at_most: int = 3) -> tuple[str, ...
     return tuple(known for key in found for known in plain[key])[:at_most]
 
 
-def did_you_mean(found: tuple[str, ...]) -> str:
+def did_you_mean(names: tuple[str, ...]) -> str:
     """` Did you mean 'a' or 'b'?`, or "" if there are no similar names."""
-    return f" Did you mean {' or '.join(repr(clipped(name, 200)) for name in found)}?" if found else ""
+    return f" Did you mean {' or '.join(repr(clipped(name, 200)) for name in names)}?" if names else ""
 
 
 def listed(names: Collection[str], at_most: int = 40) -> str:
@@ -36,10 +36,10 @@ def listed(names: Collection[str], at_most: int = 40) -> str:
     return told if len(names) <= at_most else f"{told} and {len(names) - at_most:,} more"
 
 
-def free_name(name: str, taken: Container[str]) -> str:
+def free_name(name: str, used: Container[str]) -> str:
     """The name, with a number at its end if it is taken."""
     free, count = name, 1
-    while free in taken:
+    while free in used:
         count += 1
         free = f"{name}_{count}"
     return free

@@ -71,9 +71,9 @@ def pattern_weight(pattern: str, looks: bool = False) -> int:
     return (LOOKING if looks else PATTERN) + times * sum(groups)
 
 
-def _times(found: re.Match[str]) -> int:
+def _times(match: re.Match[str]) -> int:
     """How often an atom is repeated in the compiled form of `{least,most}`."""
-    most = int(found["most"] or 0) or int(found["least"]) + bool(found["comma"])
+    most = int(match["most"] or 0) or int(match["least"]) + bool(match["comma"])
     return min(most, 1_000_000)
 
 

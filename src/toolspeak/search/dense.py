@@ -73,17 +73,17 @@ class DenseVectors:
         """The vector of a question."""
         return self._embedder.embed([QUERY_PREFIX + text])[0]
 
-    def add(self, made: Floats) -> None:
+    def add(self, vectors: Floats) -> None:
         """Appends the vectors of tools. Raises ServerFailed if they have another width."""
-        if len(made):
+        if len(vectors):
             last = self._new[-1] if self._new else self._rows
-            if len(last) and last.shape[1] != made.shape[1]:
+            if len(last) and last.shape[1] != vectors.shape[1]:
                 raise self._of_another_width()
-            self._new.append(made)
+            self._new.append(vectors)
 
-    def close_up(self, kept: Sequence[int]) -> None:
+    def close_up(self, rows: Sequence[int]) -> None:
         """Keeps only the rows of these places."""
-        self._rows = self.rows[np.asarray(kept, np.int64)]
+        self._rows = self.rows[np.asarray(rows, np.int64)]
 
     @property
     def rows(self) -> Floats:

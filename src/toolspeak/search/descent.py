@@ -62,27 +62,25 @@ class OfferedTools:
     back: str
 
 
-def listed(
-    members: Iterable[Member], beside: Sequence[AnyTool], taken: Collection[str], *, first: bool
-) -> OfferedTools:
+def listed(members: Iterable[Member], beside: Sequence[AnyTool], used: Collection[str], *, first: bool) -> OfferedTools:
     """A list with its groups as tools, with names that no other tool has."""
     shown = {tool.name: tool for tool in beside}
     opens: dict[str, Group] = {}
     for member in members:
         if isinstance(member, Group):
-            tool = as_tool(member, {*taken, *shown})
+            tool = as_tool(member, {*used, *shown})
             opens[tool.name] = member
         else:
             tool = member
         shown.setdefault(tool.name, tool)
-    back = free_name(BACK, {*taken, *shown})
+    back = free_name(BACK, {*used, *shown})
     shown[back] = Tool(back, SEARCH_ALL if first else GO_BACK)
     return OfferedTools(tuple(shown.values()), opens, back)
 
 
-def as_tool(group: Group, taken: Collection[str] = ()) -> AnyTool:
+def as_tool(group: Group, used: Collection[str] = ()) -> AnyTool:
     """A group as a tool that opens it. It is named after the group, and its description says what is in it."""
-    name = free_name((UNSAFE.sub("_", group.name).strip("_")[:50] or "more") + "_tools", taken)
+    name = free_name((UNSAFE.sub("_", group.name).strip("_")[:50] or "more") + "_tools", used)
     said = group.description.strip() or (group.name if UNSAFE.search(group.name) else "")
     count = sum(1 for _ in tools_in(group))
     about = f"{said.rstrip('.')}. " if said else ""
@@ -185,10 +183,10 @@ def _descent(request: Request, root: Group, beside: Sequence[AnyTool], looks: in
 
 
 def _follow_reply(
-    path: list[Sequence[Group]], shut: set[Group], shown: OfferedTools, ear: ReplyListener, homes: Mapping[str, Group]
+    path: list[Sequence[Group]], shut: set[Group], offered: OfferedTools, ear: ReplyListener, homes: Mapping[str, Group]
 ) -> Plan[None]:
     """Follows the reply: into a group, into several at once, or back up."""
-    groups = [shown.opens.get(name) or homes[name] for name in ear.opened if name != shown.back]
+    groups = [offered.opens.get(name) or homes[name] for name in ear.opened if name != offered.back]
     groups = list(dict.fromkeys(group for group in groups if group is not path[-1][0]))
     if not groups:
         left = path.pop()[0]

@@ -99,8 +99,8 @@ class _Text:
             self.text += more[:MAX_TEXT] + "\n"
 
 
-def _read(node: Schema, values: _Text, told: _Text, below: list[Any]) -> None:
-    told.add(node.get("description"))
+def _read(node: Schema, values: _Text, texts: _Text, below: list[Any]) -> None:
+    texts.add(node.get("description"))
     values.add(node.get("const"))
     if isinstance(listed := node.get("enum"), (list, tuple)):
         for value in cast("Sequence[Any]", listed)[:MAX_NODES]:

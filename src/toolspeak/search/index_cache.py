@@ -181,9 +181,9 @@ class _Entry:
         self.made.set_running_or_notify_cancel()  # a waiter that is cancelled must not cancel it for the others
 
 
-def in_memory(count: int, said: int) -> int:
+def in_memory(count: int, length: int) -> int:
     """The most bytes that so many tools with so much text take, with the cached results of their questions."""
-    return 1_000 * count + 8 * said + QUESTIONS * (QUESTION + FOUND * min(count, VIEWED))
+    return 1_000 * count + 8 * length + QUESTIONS * (QUESTION + FOUND * min(count, VIEWED))
 
 
 def _content_key(tools: Toolset) -> tuple[bytes, int]:

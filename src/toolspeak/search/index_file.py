@@ -103,18 +103,18 @@ def _group_record(group: Group) -> dict[str, Any]:
     return {"name": group.name, "description": group.description, "members": members}
 
 
-def _group(said: Mapping[str, Any]) -> Group:
-    members = tuple(one if isinstance(one, str) else _group(one) for one in said["members"])
-    return Group(str(said["name"]), members, str(said["description"]))
+def _group(entry: Mapping[str, Any]) -> Group:
+    members = tuple(one if isinstance(one, str) else _group(one) for one in entry["members"])
+    return Group(str(entry["name"]), members, str(entry["description"]))
 
 
-def _tool(said: Mapping[str, Any], functions: Toolbox) -> AnyTool:
-    made = as_tool({key: said[key] for key in ("name", "description", "parameters")})
+def _tool(entry: Mapping[str, Any], functions: Toolbox) -> AnyTool:
+    made = as_tool({key: entry[key] for key in ("name", "description", "parameters")})
     made = replace(
         made,
-        injected=tuple(map(str, said.get("injected", ()))),
-        timeout=said.get("timeout"),
-        strict=said.get("strict") is True,
+        injected=tuple(map(str, entry.get("injected", ()))),
+        timeout=entry.get("timeout"),
+        strict=entry.get("strict") is True,
     )
     if made.name in functions:
         lent = functions[made.name]

@@ -48,14 +48,14 @@ class CallAnswerer(Protocol):
 
 
 async def answered_here(
-    inner: CallAnswerer, ask: Callable[[Request], AsyncGenerator[Event]], notes: Sequence[Note], *, held: bool
+    inner: CallAnswerer, ask: Callable[[Request], AsyncGenerator[Event]], notes: Sequence[Note], *, hold: bool
 ) -> AsyncGenerator[Event]:
     """The events of a reply without its internal calls. `notes` follow the model's first event: until then the request
     can still be sent to another model, or fail."""
     usage, told, rounds = Usage(), "", 0
     while True:
         left = inner.most - rounds
-        ear = Ear(inner.name, inner.names, after=told, held=held)
+        ear = Ear(inner.name, inner.names, after=told, hold=hold)
         request = inner.next_request(last=left <= 0)
         async with aclosing(ask(request if left >= 0 else replace(request, choice="none"))) as events:
             async for event in events:
@@ -129,11 +129,11 @@ class Ear:
     until it is certain that no internal call follows it.
     """
 
-    def __init__(self, name: str, names: Collection[str], *, after: str = "", held: bool = False) -> None:
+    def __init__(self, name: str, names: Collection[str], *, after: str = "", hold: bool = False) -> None:
         self._name = name
         self._names = {*names, name}
         self._gap = "" if after[-1:] in ("", "\n") else "\n\n"
-        self._holds = held
+        self._holds = hold
         self._held: list[Event] = []
         self._within = False
         self._heard: list[Event] = []

@@ -149,7 +149,7 @@ class PagedResults(Wrapper[Model]):
     def _read_here(self, begun: PagedRequest, request: Request) -> AsyncGenerator[Event]:
         reads = PageReader(begun, self.size, self.context, partial(self._read.remember, request.messages))
         ask = partial(events_of, self.model)
-        return answered_here(reads, ask, begun.notes, held=request.schema is not None)
+        return answered_here(reads, ask, begun.notes, hold=request.schema is not None)
 
     def _begun(self, request: Request) -> PagedRequest:
         """The conversation with large results cut, the pages that were read in it, and old results cleared."""

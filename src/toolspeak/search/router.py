@@ -227,7 +227,7 @@ class ToolRouter(Wrapper[Model]):
         inner = _Searches(begun, view, search, partial(self._finds.remember, request.messages))
         notes = [Note("tools-shown", f"{len(view.places)} of {len(view.indexed.tools)}")]
         ask = partial(events_of, self.model)
-        async with aclosing(answered_here(inner, ask, notes, held=request.schema is not None)) as events:
+        async with aclosing(answered_here(inner, ask, notes, hold=request.schema is not None)) as events:
             async for event in events:
                 yield event
 
@@ -341,11 +341,11 @@ class _Searches:
         """Caches the searches for later requests of the conversation."""
         self._remember(text, called, self._rounds)
 
-    async def _search(self, shown: set[str], query: str) -> list[str]:
+    async def _search(self, visible: set[str], query: str) -> list[str]:
         """The names of the tools that a search finds in addition to the shown ones, as many as may still be added."""
         if not query:
             return []
-        indexed, most = self._indexed, len(shown) + RESULTS
+        indexed, most = self._indexed, len(visible) + RESULTS
         ranked = indexed.search(query, most) if indexed.quick else await in_thread(lambda: indexed.search(query, most))
-        new = [name for place, _ in ranked if (name := indexed.tools[place].name) not in shown]
-        return new[: min(RESULTS, max(0, MOST + 1 - len(shown)))]
+        new = [name for place, _ in ranked if (name := indexed.tools[place].name) not in visible]
+        return new[: min(RESULTS, max(0, MOST + 1 - len(visible)))]

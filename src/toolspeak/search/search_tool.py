@@ -38,12 +38,12 @@ HEAD = 40
 """Characters of a server's name that are shown."""
 
 
-def search_tool(taken: Collection[str], count: int, servers: Sequence[tuple[str, int]] = ()) -> Tool[..., Any]:
+def search_tool(used: Collection[str], count: int, servers: Sequence[tuple[str, int]] = ()) -> Tool[..., Any]:
     """The search tool, with a name that no other tool has. It says that `count` tools are not shown, and of which
     servers."""
     of = ", ".join(f"{server[:HEAD]} ({many})" for server, many in servers)
     described = DESCRIPTION.format(count=count, of=f", most of them of {of}" if of else "")
-    return Tool(free_name(NAME, taken), described, PARAMETERS)
+    return Tool(free_name(NAME, used), described, PARAMETERS)
 
 
 def query(call: ToolCall) -> str:
@@ -52,12 +52,12 @@ def query(call: ToolCall) -> str:
     return bounded(" ".join(texts) if call.arguments else call.json.strip('{} "'))
 
 
-def result_text(found: Sequence[Tool[..., Any]], *, last: bool = False) -> str:
+def result_text(matches: Sequence[Tool[..., Any]], *, last: bool = False) -> str:
     """The result of a search, for the model."""
-    if not found:
+    if not matches:
         return f"{NOTHING} {ENOUGH if last else OTHER_WORDS}"
     enough = f"\n{ENOUGH}" if last else ""
-    tools = [{"name": tool.name, "description": beginning(tool.description, LONGEST)} for tool in found]
+    tools = [{"name": tool.name, "description": beginning(tool.description, LONGEST)} for tool in matches]
     return json.dumps({"can be called now": tools}, ensure_ascii=False) + enough
 
 
@@ -118,10 +118,10 @@ class SearchConversation:
         return replace(request, messages=self.messages, tools=tools, late=dict(self.late), hidden=hidden)
 
 
-def _definition_index(made: Sequence[Message], places: Sequence[int], at: int) -> int | None:
+def _definition_index(messages: Sequence[Message], places: Sequence[int], at: int) -> int | None:
     """The index of a message that may contain definitions, at or after the one that introduced them."""
-    start = places[at] if at < len(places) else len(made)
-    return next((spot for spot in range(start, len(made)) if made[spot].get("role") in ("user", "tool")), None)
+    start = places[at] if at < len(places) else len(messages)
+    return next((spot for spot in range(start, len(messages)) if messages[spot].get("role") in ("user", "tool")), None)
 
 
 def _texts(value: Any) -> Iterator[str]:

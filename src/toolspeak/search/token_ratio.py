@@ -30,9 +30,9 @@ def ratio(model: Model) -> float:
     return _ratios.get(model.name, 1.0)
 
 
-def known(model: Model, told: float, bound: float) -> bool:
-    """Whether it is certain enough that definitions of `told` estimated tokens stay within a limit."""
-    return model.name in _ratios or _counter(model) is None or told < NEAR * bound
+def known(model: Model, estimate: float, bound: float) -> bool:
+    """Whether it is certain enough that definitions of `estimate` estimated tokens stay within a limit."""
+    return model.name in _ratios or _counter(model) is None or estimate < NEAR * bound
 
 
 def _counter(model: Model) -> Counter | None:
@@ -61,7 +61,7 @@ async def learn(model: Model, tools: Toolset, bound: int) -> bool:
     return found != 1.0
 
 
-async def _measured(model: Counter, tools: Toolset, told: int) -> float:
+async def _measured(model: Counter, tools: Toolset, estimate: int) -> float:
     try:
         bare = await model.count(Request([PLAIN]))
         whole = await model.count(Request([PLAIN], tools))
@@ -70,4 +70,4 @@ async def _measured(model: Counter, tools: Toolset, told: int) -> float:
         return 1.0
     if bare is None or whole is None or whole <= bare:
         return 1.0
-    return (whole - bare) / told
+    return (whole - bare) / estimate

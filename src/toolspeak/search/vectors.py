@@ -79,11 +79,11 @@ class CachingEmbedder:
                     self.flush()
             return np.stack([known[key] for key in keys])
 
-    def _check_width(self, made: Floats, known: Mapping[bytes, Floats]) -> None:
+    def _check_width(self, vectors: Floats, known: Mapping[bytes, Floats]) -> None:
         """Raises ServerFailed if new vectors are not as long as the stored ones."""
-        if known and made.shape[1] != len(old := next(iter(known.values()))):
+        if known and vectors.shape[1] != len(old := next(iter(known.values()))):
             raise ServerFailed(
-                f"{self.name} gives vectors of {made.shape[1]} numbers now, and gave {len(old)} before: "
+                f"{self.name} gives vectors of {vectors.shape[1]} numbers now, and gave {len(old)} before: "
                 f"it is another model. Remove {self.path}"
             )
 

@@ -16,45 +16,45 @@ from .modules import load
 SUFFIXES = (".py", ".json")
 
 
-def load_dialect(given: str, folder: Path = Path()) -> Dialect:
+def load_dialect(name: str, folder: Path = Path()) -> Dialect:
     """Return the dialect of that name, or the one in that file; a relative path starts at `folder`.
 
     A .py file is executed and must contain one Dialect, as `toolspeak detect --source` prints it. For a .json file, a
     tokenizer's configuration or a response template, the dialect is the one that `ts.detect` finds in it. Raises
     UnknownDialect, UsageError, TemplateError.
     """
-    path = folder / Path(given.strip()).expanduser()
+    path = folder / Path(name.strip()).expanduser()
     if path.suffix not in SUFFIXES:
-        return get(given)
+        return get(name)
     if not path.is_file():
-        raise UsageError(f"{given}: there is no such file. Expected the name of a dialect, or a .py or .json file")
-    return _from_python(path, given) if path.suffix == ".py" else _from_json(path, given)
+        raise UsageError(f"{name}: there is no such file. Expected the name of a dialect, or a .py or .json file")
+    return _from_python(path, name) if path.suffix == ".py" else _from_json(path, name)
 
 
-def _from_python(path: Path, given: str) -> Dialect:
+def _from_python(path: Path, name: str) -> Dialect:
     found = {id(value): value for value in vars(load(path)).values() if isinstance(value, Dialect)}
     if len(found) != 1:
         names = ", ".join(repr(one.name) for one in found.values())
         there = f"{len(found)} of them: {names}" if found else "none"
-        raise UsageError(f"{given}: expected one Dialect, such as MINE = Dialect(…), found {there}")
+        raise UsageError(f"{name}: expected one Dialect, such as MINE = Dialect(…), found {there}")
     return next(iter(found.values()))
 
 
-def _from_json(path: Path, given: str) -> Dialect:
+def _from_json(path: Path, name: str) -> Dialect:
     value = read_json(path)
     config: dict[str, Any] = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     declared = config if "fields" in config else config.get("response_template")
     template = chat_template_of(config.get("chat_template"))
     if not isinstance(declared, dict) and not template:
         raise UsageError(
-            f"{given} declares no dialect: expected a response template (with fields), or a tokenizer_config.json with a "
+            f"{name} declares no dialect: expected a response template (with fields), or a tokenizer_config.json with a "
             "chat_template"
         )
     if isinstance(declared, dict):
         return detect(response_template=cast("Mapping[str, Any]", declared))
     found = detect(template)
     if found.origin.startswith("by default"):
-        raise UsageError(f"{given}: its chat template identifies no dialect")
+        raise UsageError(f"{name}: its chat template identifies no dialect")
     return found
 
 

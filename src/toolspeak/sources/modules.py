@@ -37,17 +37,17 @@ def load_type(spec: str) -> Any:
     source, colon, name = spec.rpartition(":")
     if not colon or not name.isidentifier():
         raise UsageError(f"expected MODULE:NAME or FILE.py:NAME, received {spec!r:.80}")
-    found = load(Path(source).expanduser()) if source.endswith(".py") else _imported(source)
-    return _named(found, name, source, _types(found))
+    module = load(Path(source).expanduser()) if source.endswith(".py") else _imported(source)
+    return _named(module, name, source, _types(module))
 
 
-def offered(found: types.ModuleType, names: Any, where: str) -> list[Any]:
+def offered(module: types.ModuleType, names: Any, where: str) -> list[Any]:
     """Return the tools of a module, each once, or the objects with these `names`. Raises UsageError, which names
     `where`."""
     if names:
-        functions = [getattr(value, "__name__", "") for value in _public(found)]
-        return [_named(found, name, where, functions) for name in names]
-    public = list({id(value): value for value in _public(found)}.values())
+        functions = [getattr(value, "__name__", "") for value in _public(module)]
+        return [_named(module, name, where, functions) for name in names]
+    public = list({id(value): value for value in _public(module)}.values())
     if not public:
         raise UsageError(f"{where} has no public function to offer. Expected at least one `def name(…):`")
     return public
@@ -92,15 +92,15 @@ def _imported(name: str) -> types.ModuleType:
         raise UsageError(_broken(name, error)) from error
 
 
-def _public(found: types.ModuleType) -> list[Any]:
-    names = vars(found).get("__all__")
+def _public(module: types.ModuleType) -> list[Any]:
+    names = vars(module).get("__all__")
     if names is not None:
-        return [vars(found)[name] for name in names if name in vars(found)]
+        return [vars(module)[name] for name in names if name in vars(module)]
     return [
         value
-        for name, value in vars(found).items()
+        for name, value in vars(module).items()
         if not name.startswith("_")
-        if isinstance(value, Tool) or (_is_function(value) and value.__module__ == found.__name__)
+        if isinstance(value, Tool) or (_is_function(value) and value.__module__ == module.__name__)
     ]
 
 
@@ -109,17 +109,17 @@ def _is_function(value: Any) -> bool:
     return inspect.isfunction(value) and value.__name__ != "<lambda>"
 
 
-def _types(found: types.ModuleType) -> list[str]:
+def _types(module: types.ModuleType) -> list[str]:
     """Return the names of the types that a module defines: classes, and aliases such as a Literal or a union."""
-    public = {name: value for name, value in vars(found).items() if not name.startswith("_")}
-    classes = [name for name, value in public.items() if inspect.isclass(value) if value.__module__ == found.__name__]
+    public = {name: value for name, value in vars(module).items() if not name.startswith("_")}
+    classes = [name for name, value in public.items() if inspect.isclass(value) if value.__module__ == module.__name__]
     return classes + [name for name, value in public.items() if typing.get_origin(value)]
 
 
-def _named(found: types.ModuleType, name: str, where: str, offers: Sequence[str]) -> Any:
+def _named(module: types.ModuleType, name: str, where: str, offers: Sequence[str]) -> Any:
     """Return the object with that name in a module. Raises UsageError, which lists what it `offers`."""
-    if name in vars(found):
-        return vars(found)[name]
+    if name in vars(module):
+        return vars(module)[name]
     near = difflib.get_close_matches(name, offers, n=2)
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
     raise UsageError(f"{where} has no {name}.{hint} It offers: {', '.join(offers) or 'nothing'}")

@@ -51,9 +51,9 @@ def difference(old: Definition, new: Definition, lines: int = 40) -> str:
     return "\n".join([*found[:lines], *more])
 
 
-def _is_pins(told: Any) -> bool:
+def _is_pins(value: Any) -> bool:
     """Whether a file's content has the structure of pins: by source and name."""
-    sources: Any = told.get("sources")
+    sources: Any = value.get("sources")
     return isinstance(sources, dict) and all(
         isinstance(held, dict) and all(isinstance(one, dict) for one in cast("dict[str, Any]", held).values())
         for held in cast("dict[str, Any]", sources).values()

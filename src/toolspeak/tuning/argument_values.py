@@ -114,13 +114,13 @@ def plain(schema: Schema, root: Schema) -> Schema:
     return schema
 
 
-def as_value(given: Any) -> Value:
+def as_value(value: Any) -> Value:
     """A value with its text: strings as they are, whole numbers without a decimal point."""
-    if isinstance(given, bool):
-        return Value(given, "yes" if given else "no")
-    if isinstance(given, str):
-        return Value(given, f'"{given}"' if " " in given and given[:1].islower() else given)
-    return Value(given, f"{given:g}" if isinstance(given, float) else json.dumps(given, ensure_ascii=False))
+    if isinstance(value, bool):
+        return Value(value, "yes" if value else "no")
+    if isinstance(value, str):
+        return Value(value, f'"{value}"' if " " in value and value[:1].islower() else value)
+    return Value(value, f"{value:g}" if isinstance(value, float) else json.dumps(value, ensure_ascii=False))
 
 
 def _examples(schema: Schema) -> list[Any]:

@@ -135,13 +135,13 @@ def _non_default(name: str, schema: Schema, i: int, root: Schema) -> Value:
     return made if made.json != default else value(name, schema, i + 1, root)
 
 
-def _sentence(tool: Tool[..., Any], given: Mapping[str, Value], i: int) -> str:
+def _sentence(tool: Tool[..., Any], arguments: Mapping[str, Value], i: int) -> str:
     """The request for a call with these arguments, in the `i`-th wording."""
     if i % 4 == 2:
-        told = joined([f"{spoken(name)} {one.text}" for name, one in given.items()])
+        told = joined([f"{spoken(name)} {one.text}" for name, one in arguments.items()])
         return f"{spoken(tool.name).capitalize()}, please" + (f": {told}." if told else ".")
-    wish, left = _fill_in(_request_text(tool), given)
-    rest = joined([f"{spoken(name)} {given[name].text}" for name in left])
+    wish, left = _fill_in(_request_text(tool), arguments)
+    rest = joined([f"{spoken(name)} {arguments[name].text}" for name in left])
     wish += f", with {rest}" if rest else ""
     first, _, more = wish.partition(" ")
     if first.casefold() not in VERBS:
@@ -162,11 +162,11 @@ def _request_text(tool: Tool[..., Any]) -> str:
     return first
 
 
-def _fill_in(wish: str, given: Mapping[str, Value]) -> tuple[str, list[str]]:
+def _fill_in(wish: str, arguments: Mapping[str, Value]) -> tuple[str, list[str]]:
     """The request with values in place of the phrases that mention them (`in a city` becomes `in Oslo`), and the names
     of the arguments that it does not mention."""
     left: list[str] = []
-    for name, one in given.items():
+    for name, one in arguments.items():
         told = re.compile(
             rf"\b(?:an?|the|this|your|some)\s+(?:(?:given|specific|certain)\s+)?{re.escape(spoken(name))}\b",
             re.IGNORECASE,

@@ -161,9 +161,9 @@ class Trial:
         self.name, self.folder, self.settings = name, folder, settings
         self.heard, self.total, self.done = heard, total, 0
 
-    async def run(self, plan: Schedule, given: Sequence[Candidate]) -> list[Measured]:
+    async def run(self, plan: Schedule, candidates: Sequence[Candidate]) -> list[Measured]:
         """All strategies with their results, best first; those that reached a later round come before the others."""
-        left = [Measured(one.strategy, one.usual) for one in given]
+        left = [Measured(one.strategy, one.usual) for one in candidates]
         out: list[Measured] = []
         for number, cases in enumerate(plan.rounds, 1):
             asked_now = [await self._ask_cases(one, f"round-{number}", cases) for one in left]

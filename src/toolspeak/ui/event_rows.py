@@ -38,9 +38,9 @@ def result_row(result: ToolResult) -> Row:
     }
 
 
-def request_row(model: Model, request: Request, told: Row) -> Row:
-    """Return a model request as a row: `told` are the parts of its prompt, `body` is the exact body for a server."""
-    row: Row = {"row": "ask", "model": model.name, **told}
+def request_row(model: Model, request: Request, parts: Row) -> Row:
+    """Return a model request as a row: `parts` are the parts of its prompt, `body` is the exact body for a server."""
+    row: Row = {"row": "ask", "model": model.name, **parts}
     if remote := within(model, Remote):
         row |= {"url": remote.endpoint, "body": remote.body(request).decode("utf-8", "replace")}
     if request.stop:

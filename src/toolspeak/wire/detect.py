@@ -51,9 +51,9 @@ def detect(
     return replace(get(ANY), origin=f"by default: {' and '.join(sources)} {verb} no dialect")
 
 
-def unrendered(source: str, found: Dialect) -> str:
+def unrendered(source: str, dialect: Dialect) -> str:
     """Why a template that shows no calls cannot be rendered; "" if it can be."""
-    if found.origin in ("by its chat template", "drafted from its chat template"):
+    if dialect.origin in ("by its chat template", "drafted from its chat template"):
         return ""
     try:
         render_template(source, [{"role": "user", "content": "Hello"}], None)

@@ -50,8 +50,8 @@ class ReplyWriter:
     keep_alive = KEEP_ALIVE
     content_type = CONTENT_TYPE
 
-    def __init__(self, asked: IncomingRequest, stamp: Stamp) -> None:
-        self._asked = asked
+    def __init__(self, incoming: IncomingRequest, stamp: Stamp) -> None:
+        self._asked = incoming
         self._stamp = stamp
         self._index = 0
         self._open = ""
@@ -128,36 +128,36 @@ class ReplyWriter:
         return self._end() + _data(row)
 
 
-def write_reply(replies: Sequence[Reply], asked: IncomingRequest, stamp: Stamp) -> Payload:
+def write_reply(replies: Sequence[Reply], incoming: IncomingRequest, stamp: Stamp) -> Payload:
     """Return the body of a reply; the API has only one."""
     reply = replies[0]
     blocks: list[Payload] = []
-    for step in asked.visible_steps(reply):
-        results = (result_block(result, asked.server_of(result.name)) for result in step.results)
-        blocks += [*_blocks(step.reply, asked), *results]
-    blocks += _blocks(reply, asked)
+    for step in incoming.visible_steps(reply):
+        results = (result_block(result, incoming.server_of(result.name)) for result in step.results)
+        blocks += [*_blocks(step.reply, incoming), *results]
+    blocks += _blocks(reply, incoming)
     body = _message(blocks, stamp) | _stop(reply.finish, reply.notes) | {"usage": write_usage(reply.usage)}
     if reply.notes:
         body["toolspeak"] = write_notes(reply.notes)
     return body
 
 
-def _blocks(reply: Reply, asked: IncomingRequest) -> list[Payload]:
+def _blocks(reply: Reply, incoming: IncomingRequest) -> list[Payload]:
     """Return the content blocks of a reply."""
     blocks: list[Payload] = []
-    if reply.thought and asked.thoughts:
+    if reply.thought and incoming.thoughts:
         blocks.append({"type": "thinking", "thinking": reply.thought, "signature": SIGNATURE})
     if reply.text:
         blocks.append({"type": "text", "text": reply.text})
-    return blocks + [_use(call.name, call.id, asked) | {"input": call.arguments} for call in reply.calls]
+    return blocks + [_use(call.name, call.id, incoming) | {"input": call.arguments} for call in reply.calls]
 
 
-def _use(name: str, key: str, asked: IncomingRequest) -> Payload:
+def _use(name: str, key: str, incoming: IncomingRequest) -> Payload:
     """Return the block of a call without its input: from `call_block` if it was run here, and with the member's name if
     it belongs to a toolset."""
-    kind, named = asked.names.get(name, ("", {"name": name}))
+    kind, named = incoming.names.get(name, ("", {"name": name}))
     if kind == HOSTED:
-        return call_block(name, key, asked.server_of(name))
+        return call_block(name, key, incoming.server_of(name))
     return {"type": "tool_use", "id": key, **named}
 
 

@@ -22,9 +22,9 @@ class ReplyReader(openai_chat.ReplyReader):
         return super()._choice({**choice, "delta": {"content": choice.get("text")}, "logprobs": logprobs})
 
 
-def read_logprobs(told: Payload) -> list[Payload]:
+def read_logprobs(logprobs: Payload) -> list[Payload]:
     """Likelihoods in the form of the chat API, from this one's lists; what does not fit together is left out."""
-    tokens, values, tops = (_list(told.get(name)) for name in ("tokens", "token_logprobs", "top_logprobs"))
+    tokens, values, tops = (_list(logprobs.get(name)) for name in ("tokens", "token_logprobs", "top_logprobs"))
     rows: list[Payload] = []
     for at, (token, value) in enumerate(zip(tokens, values, strict=False)):
         if isinstance(token, str) and isinstance(value, int | float):

@@ -43,14 +43,14 @@ def write_logprobs(tokens: Sequence[Any], offset: int = 0) -> Payload | None:
 class ReplyWriter(ChunkWriter):
     """Writes events as a stream: `begin`, `feed` each event of a choice, then `close`, or `error` after a failure."""
 
-    def __init__(self, asked: IncomingRequest, stamp: Stamp) -> None:
-        super().__init__(asked, _head(stamp))
+    def __init__(self, incoming: IncomingRequest, stamp: Stamp) -> None:
+        super().__init__(incoming, _head(stamp))
         opening = dumped(self._head)[:-1]
-        self._before = [f'data: {opening},"choices":[{{"index":{i},"text":' for i in range(asked.n)]
+        self._before = [f'data: {opening},"choices":[{{"index":{i},"text":' for i in range(incoming.n)]
         self._after = ',"logprobs":null,"finish_reason":null}]}\n\n'
-        self._said = [0] * asked.n
-        self._logprobs: list[list[dict[str, Any]]] = [[] for _ in range(asked.n)]
-        self._notes: list[list[Note]] = [[] for _ in range(asked.n)]
+        self._said = [0] * incoming.n
+        self._logprobs: list[list[dict[str, Any]]] = [[] for _ in range(incoming.n)]
+        self._notes: list[list[Note]] = [[] for _ in range(incoming.n)]
 
     def begin(self) -> bytes:
         return b"".join(self._text(i, text) for i in range(self._asked.n) if (text := echoed(self._asked, i)))
@@ -87,13 +87,13 @@ class ReplyWriter(ChunkWriter):
         return data_line({**self._head, "choices": [row]})
 
 
-def write_reply(replies: Sequence[Reply], asked: IncomingRequest, stamp: Stamp) -> Payload:
+def write_reply(replies: Sequence[Reply], incoming: IncomingRequest, stamp: Stamp) -> Payload:
     """Return one body with all replies, one choice each."""
     usage = Usage()
     choices: list[Payload] = []
     for i, reply in enumerate(replies):
         usage = add_usage(usage, reply.usage)
-        before = echoed(asked, i)
+        before = echoed(incoming, i)
         finish = REASONS.get(reply.finish, reply.finish)
         row = _row(i, before + reply.text, write_logprobs(reply.logprobs, len(before)), finish)
         if reply.notes:
@@ -102,9 +102,9 @@ def write_reply(replies: Sequence[Reply], asked: IncomingRequest, stamp: Stamp) 
     return {**_head(stamp), "choices": choices, "usage": write_usage(usage)}
 
 
-def echoed(asked: IncomingRequest, choice: int) -> str:
+def echoed(incoming: IncomingRequest, choice: int) -> str:
     """Return the part of its prompt that a reply repeats."""
-    return (asked.requests[choice].prompt or "") if asked.echo else ""
+    return (incoming.requests[choice].prompt or "") if incoming.echo else ""
 
 
 def _head(stamp: Stamp) -> Payload:

@@ -93,10 +93,10 @@ def read_texts(body: Mapping[str, Any]) -> Texts:
     )  # fmt: skip
 
 
-def write_vectors(vectors: Vectors, asked: Texts, stamp: Stamp) -> Payload:
+def write_vectors(vectors: Vectors, texts: Texts, stamp: Stamp) -> Payload:
     """Return the vectors in the format that the client wants."""
     return {
-        "model": asked.model,
+        "model": texts.model,
         "embeddings": [list(row) for row in vectors.rows],
         "total_duration": max(1, round(stamp.times()[1] * 1e9)),
         "load_duration": 0,

@@ -32,8 +32,8 @@ class ReplyWriter:
     keep_alive = KEEP_ALIVE
     content_type = JSON_LINES
 
-    def __init__(self, asked: IncomingRequest, stamp: Stamp) -> None:
-        self._asked = asked
+    def __init__(self, incoming: IncomingRequest, stamp: Stamp) -> None:
+        self._asked = incoming
         self._stamp = stamp
         self._head = dumped(_head(stamp))[:-1]
         self._call = ("", "")
@@ -89,10 +89,10 @@ class ReplyWriter:
             )
         )
 
-    def _line(self, said: Payload) -> bytes:
-        if "done" not in said:
-            said = {**said, **self._likelihoods(), "done": False}
-        return f"{self._head},{dumped(said)[1:]}\n".encode()
+    def _line(self, body: Payload) -> bytes:
+        if "done" not in body:
+            body = {**body, **self._likelihoods(), "done": False}
+        return f"{self._head},{dumped(body)[1:]}\n".encode()
 
     def _likelihoods(self) -> Payload:
         """Return the log probabilities since the last line."""
@@ -107,19 +107,19 @@ class GenerateWriter(ReplyWriter):
         return {"response": text, **more}
 
 
-def write_reply(replies: Sequence[Reply], asked: IncomingRequest, stamp: Stamp) -> Payload:
+def write_reply(replies: Sequence[Reply], incoming: IncomingRequest, stamp: Stamp) -> Payload:
     """Return the body of a reply; the API has only one."""
     reply = replies[0]
-    message: Payload = {"role": "assistant", "content": reply.text, **_thought(reply, asked)}
+    message: Payload = {"role": "assistant", "content": reply.text, **_thought(reply, incoming)}
     if reply.calls:
         message["tool_calls"] = [_call(call.id, call.name, call.arguments, at) for at, call in enumerate(reply.calls)]
     return _whole(reply, {"message": message}, stamp)
 
 
-def write_generated(replies: Sequence[Reply], asked: IncomingRequest, stamp: Stamp) -> Payload:
+def write_generated(replies: Sequence[Reply], incoming: IncomingRequest, stamp: Stamp) -> Payload:
     """Return the body of a reply to `/api/generate`."""
     reply = replies[0]
-    return _whole(reply, {"response": reply.text, **_thought(reply, asked)}, stamp)
+    return _whole(reply, {"response": reply.text, **_thought(reply, incoming)}, stamp)
 
 
 def write_loaded(chats: bool, stamp: Stamp) -> Payload:
@@ -133,13 +133,13 @@ def write_error(error: Refused) -> Payload:
     return {"error": str(error)}
 
 
-def _whole(reply: Reply, said: Payload, stamp: Stamp) -> Payload:
+def _whole(reply: Reply, content: Payload, stamp: Stamp) -> Payload:
     likelihoods = {"logprobs": list(reply.logprobs)} if reply.logprobs and not reply.calls else {}
-    return {**_head(stamp), **said, **likelihoods, **_end(reply.finish, reply.usage, reply.notes, stamp)}
+    return {**_head(stamp), **content, **likelihoods, **_end(reply.finish, reply.usage, reply.notes, stamp)}
 
 
-def _thought(reply: Reply, asked: IncomingRequest) -> Payload:
-    return {"thinking": reply.thought} if reply.thought and asked.thoughts else {}
+def _thought(reply: Reply, incoming: IncomingRequest) -> Payload:
+    return {"thinking": reply.thought} if reply.thought and incoming.thoughts else {}
 
 
 def _head(stamp: Stamp) -> Payload:

@@ -32,8 +32,8 @@ class ChunkWriter:
     keep_alive = KEEP_ALIVE
     content_type = CONTENT_TYPE
 
-    def __init__(self, asked: IncomingRequest, head: Payload) -> None:
-        self._asked = asked
+    def __init__(self, incoming: IncomingRequest, head: Payload) -> None:
+        self._asked = incoming
         self._head = head
         self._usage = Usage()
 
@@ -50,19 +50,21 @@ class ChunkWriter:
 class ReplyWriter(ChunkWriter):
     """Writes events as a stream: `begin`, `feed` each event of a choice, then `close`, or `error` after a failure."""
 
-    def __init__(self, asked: IncomingRequest, stamp: Stamp) -> None:
+    def __init__(self, incoming: IncomingRequest, stamp: Stamp) -> None:
         head = {
             "id": f"chatcmpl-{stamp.id}",
             "object": "chat.completion.chunk",
             "created": stamp.created,
             "model": stamp.model,
         }
-        super().__init__(asked, head)
-        self._tail: Payload = {"usage": None} if asked.usage else {}
+        super().__init__(incoming, head)
+        self._tail: Payload = {"usage": None} if incoming.usage else {}
         opening = dumped(self._head)[:-1]
-        usage = ',"usage":null' if asked.usage else ""
+        usage = ',"usage":null' if incoming.usage else ""
         self._after = f',"logprobs":null,"finish_reason":null}}]{usage}}}\n\n'
-        self._choices = [_Choice(asked, f'data: {opening},"choices":[{{"index":{i},"delta":') for i in range(asked.n)]
+        self._choices = [
+            _Choice(incoming, f'data: {opening},"choices":[{{"index":{i},"delta":') for i in range(incoming.n)
+        ]
 
     def begin(self) -> bytes:
         return b"".join(self._delta(i, {"role": "assistant", "content": ""}) for i in range(self._asked.n))
@@ -114,12 +116,12 @@ class ReplyWriter(ChunkWriter):
 class _Choice:
     """The state of one reply in a stream."""
 
-    def __init__(self, asked: IncomingRequest, before: str) -> None:
+    def __init__(self, incoming: IncomingRequest, before: str) -> None:
         self.before = before
         self.notes: list[Note] = []
         self.logprobs: list[dict[str, Any]] = []
-        self.custom: frozenset[str] = asked.echo.get("custom", frozenset())
-        self.legacy: bool = asked.echo.get("legacy", False)
+        self.custom: frozenset[str] = incoming.echo.get("custom", frozenset())
+        self.legacy: bool = incoming.echo.get("legacy", False)
         self.index = -1
         self.input: list[str] | None = None
 
@@ -153,7 +155,7 @@ class _Choice:
         return [{"tool_calls": [{"index": self.index, **call}]}]
 
 
-def write_reply(replies: Sequence[Reply], asked: IncomingRequest, stamp: Stamp) -> Payload:
+def write_reply(replies: Sequence[Reply], incoming: IncomingRequest, stamp: Stamp) -> Payload:
     """Return one body with all replies, one choice each."""
     usage = Usage()
     for reply in replies:
@@ -163,39 +165,39 @@ def write_reply(replies: Sequence[Reply], asked: IncomingRequest, stamp: Stamp) 
         "object": "chat.completion",
         "created": stamp.created,
         "model": stamp.model,
-        "choices": [_choice(i, reply, asked) for i, reply in enumerate(replies)],
+        "choices": [_choice(i, reply, incoming) for i, reply in enumerate(replies)],
         "usage": write_usage(usage),
     }
 
 
-def _message(reply: Reply, asked: IncomingRequest) -> Payload:
+def _message(reply: Reply, incoming: IncomingRequest) -> Payload:
     message: Payload = {"role": "assistant", "content": reply.text or (None if reply.calls else ""), "refusal": None}
-    if reply.thought and asked.thoughts:
+    if reply.thought and incoming.thoughts:
         message["reasoning_content"] = reply.thought
-    if reply.calls and asked.echo.get("legacy"):
+    if reply.calls and incoming.echo.get("legacy"):
         message["function_call"] = {"name": reply.calls[0].name, "arguments": reply.calls[0].json}
     elif reply.calls:
-        custom = asked.echo.get("custom", frozenset())
+        custom = incoming.echo.get("custom", frozenset())
         message["tool_calls"] = [write_call(call.id, call.name, call.json, custom) for call in reply.calls]
     return message
 
 
-def _choice(index: int, reply: Reply, asked: IncomingRequest) -> Payload:
+def _choice(index: int, reply: Reply, incoming: IncomingRequest) -> Payload:
     told = reply.logprobs and not reply.calls
     logprobs = {"content": list(reply.logprobs), "refusal": None} if told else None
     row: Payload = {
         "index": index,
-        "message": _message(reply, asked),
+        "message": _message(reply, incoming),
         "logprobs": logprobs,
-        "finish_reason": _reason(reply.finish, asked),
+        "finish_reason": _reason(reply.finish, incoming),
     }
     if reply.notes:
         row["toolspeak"] = write_notes(reply.notes)
     return row
 
 
-def _reason(finish: Finish, asked: IncomingRequest) -> str:
-    if finish == "tool_calls" and asked.echo.get("legacy"):
+def _reason(finish: Finish, incoming: IncomingRequest) -> str:
+    if finish == "tool_calls" and incoming.echo.get("legacy"):
         return "function_call"
     return REASONS.get(finish, finish)
 

@@ -65,15 +65,15 @@ class _Item:
 class Building:
     """A response under construction: its items, and the events for each step. Ids come from the stamp."""
 
-    def __init__(self, asked: IncomingRequest, stamp: Stamp) -> None:
+    def __init__(self, incoming: IncomingRequest, stamp: Stamp) -> None:
         self._stamp = stamp
-        self._echo = {**DEFAULTS, **asked.echo}
+        self._echo = {**DEFAULTS, **incoming.echo}
         self._echoed = dumped(self._echo)
-        self._names = asked.names
-        self._server_of = asked.server_of
-        self._listings, self._sealed = asked.listings, asked.sealed
-        self._summary = bool(record(asked.echo.get("reasoning")).get("summary"))
-        self._thoughts = asked.thoughts
+        self._names = incoming.names
+        self._server_of = incoming.server_of
+        self._listings, self._sealed = incoming.listings, incoming.sealed
+        self._summary = bool(record(incoming.echo.get("reasoning")).get("summary"))
+        self._thoughts = incoming.thoughts
         self._sequence = -1
         self._open: _Item | None = None
         self._logprobs: list[Payload] = []
@@ -356,8 +356,8 @@ class ReplyWriter:
     keep_alive = KEEP_ALIVE
     content_type = CONTENT_TYPE
 
-    def __init__(self, asked: IncomingRequest, stamp: Stamp) -> None:
-        self._building = Building(asked, stamp)
+    def __init__(self, incoming: IncomingRequest, stamp: Stamp) -> None:
+        self._building = Building(incoming, stamp)
         self.response: Payload = {}
 
     def begin(self) -> bytes:
@@ -375,11 +375,11 @@ class ReplyWriter:
         return self._building.fail(error).encode()
 
 
-def write_reply(replies: Sequence[Reply], asked: IncomingRequest, stamp: Stamp) -> Payload:
+def write_reply(replies: Sequence[Reply], incoming: IncomingRequest, stamp: Stamp) -> Payload:
     """Return the body of the reply; the API has only one."""
-    building = Building(asked, stamp)
+    building = Building(incoming, stamp)
     building.list_tools()
-    steps = asked.visible_steps(replies[0])
+    steps = incoming.visible_steps(replies[0])
     for event in reply_events(replace(replies[0], steps=steps)):
         building.feed(event)
     building.end()

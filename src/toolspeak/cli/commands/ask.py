@@ -73,32 +73,32 @@ def ask(ctx: click.Context, words: tuple[str, ...], files: tuple[str, ...], **gi
             ctx.exit(1)
 
 
-def _explain(out: Out, prompt: list[Message], box: Any, given: dict[str, Any]) -> None:
+def _explain(out: Out, prompt: list[Message], box: Any, options: dict[str, Any]) -> None:
     from ...explain import explain
     from ...models.resolve import model
     from ...tool_results import jsonable
 
-    made = model(given["model"], dialect=given["dialect"])
-    told = explain(prompt, tools=box, model=made, system=given["system"], **sampling_of(given))
-    if given["as_json"]:
+    made = model(options["model"], dialect=options["dialect"])
+    told = explain(prompt, tools=box, model=made, system=options["system"], **sampling_of(options))
+    if options["as_json"]:
         out.json(jsonable(told) | {"body": told.body.decode()})
     else:
         out.line(str(told))
 
 
-def _decide(out: Out, prompt: list[Message], box: Any, given: dict[str, Any]) -> None:
+def _decide(out: Out, prompt: list[Message], box: Any, options: dict[str, Any]) -> None:
     from ...verbs import decide
     from ..run_view import as_json, show_hints
     from ..terminal import Progress, json_line
 
-    model = model_by_name(given["model"], given["dialect"])
+    model = model_by_name(options["model"], options["dialect"])
     progress = Progress()
     progress.waiting()
     try:
-        reply = decide(prompt, tools=box, model=model, system=given["system"], **sampling_of(given))
+        reply = decide(prompt, tools=box, model=model, system=options["system"], **sampling_of(options))
     finally:
         progress.ready()
-    if given["as_json"]:
+    if options["as_json"]:
         out.json(as_json(reply, model.name))
     elif reply.calls:
         for call in reply.calls:
@@ -108,26 +108,26 @@ def _decide(out: Out, prompt: list[Message], box: Any, given: dict[str, Any]) ->
         show_hints(reply)
 
 
-def _run(out: Out, prompt: list[Message], box: Any, given: dict[str, Any]) -> bool:
+def _run(out: Out, prompt: list[Message], box: Any, options: dict[str, Any]) -> bool:
     from ..call_approval import approver
     from ..policy_file import read_policy
     from ..run_view import Show, answer, as_json, failed, show_open
     from ..tool_sources import runnable
 
-    policy = read_policy(given["policy_file"]) if given["policy_file"] else None
-    approve = approver(policy, approve=given["approve"], as_json=given["as_json"])
-    model = model_by_name(given["model"], given["dialect"])
+    policy = read_policy(options["policy_file"]) if options["policy_file"] else None
+    approve = approver(policy, approve=options["approve"], as_json=options["as_json"])
+    model = model_by_name(options["model"], options["dialect"])
     # Text before a call is not the answer, and only the end of a turn shows that. So piped text is held back until then.
     live = out.terminal or not len(box)
-    show = Show(None if given["as_json"] else out, live=live, asks=approve is not None)
+    show = Show(None if options["as_json"] else out, live=live, asks=approve is not None)
     try:
         reply = answer(
-            prompt, runnable(box), show, model=model, system=given["system"], approve=approve, policy=policy,
-            **sampling_of(given),
+            prompt, runnable(box), show, model=model, system=options["system"], approve=approve, policy=policy,
+            **sampling_of(options),
         )  # fmt: skip
     finally:
         out.end_line()
-    if given["as_json"]:
+    if options["as_json"]:
         out.json(as_json(reply, model.name))
     show_open(reply)
     return not failed(reply)

@@ -54,19 +54,19 @@ def detect(file: str | None, model: str | None, as_json: bool, source: bool) -> 
             out.line(f"{found.name}  ({found.origin})\n{written(found)}")
 
 
-def _detect(told: Template, model: str | None) -> Dialect:
+def _detect(template: Template, model: str | None) -> Dialect:
     """Return the dialect. Warns on standard error about a declaration or template that cannot be used."""
     from ...wire.detect import detect as find, unrendered
     from ..terminal import Progress
 
-    if told.replies is not None:
+    if template.replies is not None:
         try:
-            return find(response_template=told.replies)
+            return find(response_template=template.replies)
         except TemplateError as error:
-            if told.source is None:
+            if template.source is None:
                 raise
             Progress().note(f"note: {error}")
-    found = find(told.source, model)
-    if told.source and (why := unrendered(told.source, found)):
+    found = find(template.source, model)
+    if template.source and (why := unrendered(template.source, found)):
         Progress().note(f"note: {why}")
     return found

@@ -68,19 +68,19 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
             yield number, line.strip()
 
 
-def _failures(out: Out, kind: Any, lines: list[tuple[int, str]], given: dict[str, Any]) -> int:
+def _failures(out: Out, kind: Any, lines: list[tuple[int, str]], options: dict[str, Any]) -> int:
     """Write the value of each line. Return the number of lines without one."""
     from pydantic_core import to_jsonable_python
 
     from ...extracting import extract as extract_value
     from ..terminal import Progress
 
-    model, progress, failures = model_by_name(given["model"], given["dialect"]), Progress(), 0
+    model, progress, failures = model_by_name(options["model"], options["dialect"]), Progress(), 0
     for number, line in lines:
         progress.waiting()
         try:
             value = extract_value(
-                line, kind, model=model, system=given["system"], tries=given["tries"], **sampling_of(given)
+                line, kind, model=model, system=options["system"], tries=options["tries"], **sampling_of(options)
             )
         except (GenerationError, CallError) as error:
             value, failures = None, failures + 1

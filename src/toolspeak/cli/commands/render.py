@@ -104,10 +104,10 @@ def _objects(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(row, dict) for row in cast("list[Any]", value))
 
 
-def _variables(given: Sequence[str]) -> dict[str, Any]:
+def _variables(assignments: Sequence[str]) -> dict[str, Any]:
     """Parse each `NAME=VALUE`. A value that is valid JSON is decoded; any other value is a string."""
     found: dict[str, Any] = {}
-    for pair in given:
+    for pair in assignments:
         name, equals, value = pair.partition("=")
         if not equals or not name.isidentifier():
             raise UsageError(f"--var: expected NAME=VALUE, got {pair!r}")

@@ -113,17 +113,17 @@ def _list(data: Mapping[str, Any]) -> None:
     click.echo("answer with --approve, --refuse, --edit or --answer", err=True)
 
 
-def _answers(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _answers(raw: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     from ...approvals import Answer, Edit
 
-    yield from ((key, True) for key in given["approve"])
-    for text in given["refuse"]:
+    yield from ((key, True) for key in raw["approve"])
+    for text in raw["refuse"]:
         key, _, reason = text.partition("=")
         yield key, reason or False
-    for text in given["edit"]:
+    for text in raw["edit"]:
         key, _, value = text.partition("=")
         yield key, Edit(_arguments(value, text))
-    for text in given["answer"]:
+    for text in raw["answer"]:
         key, equals, value = text.partition("=")
         if not equals:
             raise click.UsageError(f"--answer: expected ID=TEXT, got {text[:100]!r}")

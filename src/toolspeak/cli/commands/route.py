@@ -102,13 +102,13 @@ def _index(box: Toolbox, embed: str | None) -> ToolIndex:
 # ------------------------------------------------------------------ one question
 
 
-def _route(out: Out, asked: str, box: Toolbox, given: dict[str, Any]) -> None:
+def _route(out: Out, question: str, box: Toolbox, options: dict[str, Any]) -> None:
     from ...models.resolve import model
     from ..route_view import print_routing, routed
 
-    found = routed(asked, _index(box, given["embed"]), model(given["model"], dialect=given["dialect"]))
-    k = given["k"] or len(found.selected) + MORE
-    if given["as_json"]:
+    found = routed(question, _index(box, options["embed"]), model(options["model"], dialect=options["dialect"]))
+    k = options["k"] or len(found.selected) + MORE
+    if options["as_json"]:
         out.json(found.as_json(k))
     else:
         print_routing(out, found, k)
@@ -117,19 +117,19 @@ def _route(out: Out, asked: str, box: Toolbox, given: dict[str, Any]) -> None:
 # ------------------------------------------------------------------ many, with what they need
 
 
-def _measure(out: Out, box: Toolbox, given: dict[str, Any]) -> None:
+def _measure(out: Out, box: Toolbox, options: dict[str, Any]) -> None:
     from ...evals import recall, recall_page
     from ...models.fallback import calling
     from ...models.resolve import model
     from ..route_view import misses
 
-    k = given["k"] or MISSED
-    examples, left = recall.load(given["examples"], [tool.name for tool in box])
-    asked = calling(model(given["model"], dialect=given["dialect"]))
-    ways = {"words": None} | ({f"words and {given['embed']}": given["embed"]} if given["embed"] else {})
+    k = options["k"] or MISSED
+    examples, left = recall.load(options["examples"], [tool.name for tool in box])
+    asked = calling(model(options["model"], dialect=options["dialect"]))
+    ways = {"words": None} | ({f"words and {options['embed']}": options["embed"]} if options["embed"] else {})
     measured = [recall.measure(examples, _index(box, embed), asked, by) for by, embed in ways.items()]
-    about = f"{len(examples)} questions of {given['examples'].name}, {len(box):,} tools, shown to {asked.name}"
-    if given["as_json"]:
+    about = f"{len(examples)} questions of {options['examples'].name}, {len(box):,} tools, shown to {asked.name}"
+    if options["as_json"]:
         out.json([recall_page.as_json(one, k) for one in measured])
     else:
         from ..eval_view import print_table
@@ -140,6 +140,6 @@ def _measure(out: Out, box: Toolbox, given: dict[str, Any]) -> None:
             misses(out, one, k)
     if left:
         click.echo(f"left out, because they need no tool: {left} line{'s' * (left > 1)}", err=True)
-    if given["out"]:
-        given["out"].write_text(recall_page.page(measured, k, about), "utf-8")
-        click.echo(f"report: {given['out']}", err=True)
+    if options["out"]:
+        options["out"].write_text(recall_page.page(measured, k, about), "utf-8")
+        click.echo(f"report: {options['out']}", err=True)

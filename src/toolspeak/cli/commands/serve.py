@@ -171,15 +171,15 @@ def _aliases(specs: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def _with_key(settings: Settings, given: str | None) -> Any:
+def _with_key(settings: Settings, option: str | None) -> Any:
     """Return the keys of the file, and the one from the flag or the environment."""
     import os
 
     from ...gateway.access.keys import digest
     from ...gateway.config.settings import Key
 
-    key = given if given is not None else os.environ.get(KEY_VARIABLE, "").strip()
-    if given is not None:
+    key = option if option is not None else os.environ.get(KEY_VARIABLE, "").strip()
+    if option is not None:
         click.echo(f"note: other users of this machine can see --api-key; set ${KEY_VARIABLE} instead", err=True)
     elif not key:
         return settings.keys

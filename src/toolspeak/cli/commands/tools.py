@@ -36,7 +36,7 @@ def tools(files: tuple[str, ...], as_json: bool) -> None:
             _table(out, list(box))
 
 
-def _table(out: Out, found: list[Tool[..., Any]]) -> None:
+def _table(out: Out, tools: list[Tool[..., Any]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -45,7 +45,7 @@ def _table(out: Out, found: list[Tool[..., Any]]) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for title in ("tool", "parameters", "what it does"):
         table.add_column(title)
-    for one in found:
+    for one in tools:
         lines = [
             _parameter(name, schema, one.parameters) for name, schema in one.parameters.get("properties", {}).items()
         ]

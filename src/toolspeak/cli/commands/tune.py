@@ -99,29 +99,29 @@ def tune(name: str | None, **given: Any) -> None:
             _tune(out, name, given)
 
 
-def _tune(out: Out, name: str, given: dict[str, Any]) -> None:
+def _tune(out: Out, name: str, options: dict[str, Any]) -> None:
     from ... import evals, tuning
     from ...models.resolve import bare
     from ..eval_view import ProgressReport
     from ..tool_sources import toolbox
 
-    tools = list(toolbox(given["files"]))
-    if not tools and not given["cases"]:
+    tools = list(toolbox(options["files"]))
+    if not tools and not options["cases"]:
         raise UsageError("no tools: expected --tools FILE, a .py file with functions or a .json file with schemas")
     model = bare(name)
     if model.name == "local":
         model_by_name(name)  # download it now, before a time limit runs
-    longest = given["max_tokens"] or (None if hasattr(model, "address") else tuning.IN_PROCESS)
-    told = ProgressReport(given["out"], 0)
+    longest = options["max_tokens"] or (None if hasattr(model, "address") else tuning.IN_PROCESS)
+    told = ProgressReport(options["out"], 0)
     try:
         outcome = tuning.tune(
             name,
             tools,
-            given["out"],
-            cases=given["cases"],
-            dialects=given["dialects"],
-            count=given["count"],
-            settings=evals.Settings(max_tokens=longest, seconds=given["seconds"]),
+            options["out"],
+            cases=options["cases"],
+            dialects=options["dialects"],
+            count=options["count"],
+            settings=evals.Settings(max_tokens=longest, seconds=options["seconds"]),
             heard=told.case_done,
         )
     except (ModelError, KeyboardInterrupt):
@@ -129,11 +129,11 @@ def _tune(out: Out, name: str, given: dict[str, Any]) -> None:
         raise
     told.close()
     page = evals.write_report(outcome.report_folder)
-    _print_outcome(out, outcome, given["as_json"])
+    _print_outcome(out, outcome, options["as_json"])
     click.echo(f"report: {page}", err=True)
     for one in outcome.without:
         click.echo(f"no questions for {one}", err=True)
-    if not given["dry_run"]:
+    if not options["dry_run"]:
         click.echo(f"saved: {outcome.save()}", err=True)
 
 
@@ -148,11 +148,11 @@ def _print_outcome(out: Out, outcome: Outcome, as_json: bool) -> None:
     out.line(outcome.verdict)
 
 
-def _questions(out: Out, given: dict[str, Any]) -> None:
+def _questions(out: Out, options: dict[str, Any]) -> None:
     from ...tuning.questions import as_lines, questions
     from ..tool_sources import toolbox
 
-    made, without = questions(list(toolbox(given["files"])), given["count"])
+    made, without = questions(list(toolbox(options["files"])), options["count"])
     out.write(as_lines(made))
     for one in without:
         click.echo(f"no questions for {one}", err=True)

@@ -191,23 +191,23 @@ def _part(part: Any) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def _function(given: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+def _function(value: Mapping[str, Any], path: str) -> Mapping[str, Any]:
     """Return a function object that the package accepts, without OpenAI's wrapper."""
-    if given.get("type") == "function" and isinstance(given.get("function"), Mapping):
-        given, path = given["function"], f"{path}.function"
-    if fault := _fault(given):
-        error = InvalidTool(f"Function {fault}", tool=str(given.get("name", "")), path=path)
-        error.add_note(f"{path}: {given!r:.200}")
+    if value.get("type") == "function" and isinstance(value.get("function"), Mapping):
+        value, path = value["function"], f"{path}.function"
+    if fault := _fault(value):
+        error = InvalidTool(f"Function {fault}", tool=str(value.get("name", "")), path=path)
+        error.add_note(f"{path}: {value!r:.200}")
         raise error
-    return given
+    return value
 
 
-def _fault(given: Mapping[str, Any]) -> str:
+def _fault(function: Mapping[str, Any]) -> str:
     """Return what the package rejects in a function object, "" if nothing."""
     for key in ("name", "description", "parameters"):
-        if given.get(key) is None:
+        if function.get(key) is None:
             return f"{key} must be provided"
-    schema = given["parameters"]
+    schema = function["parameters"]
     if not isinstance(schema, Mapping) or "type" not in schema:
         return "parameters type must be provided"
     if schema["type"] != "object":

@@ -42,10 +42,10 @@ def takes_any_name(sig: inspect.Signature) -> bool:
     return any(p.kind is Parameter.VAR_KEYWORD for p in sig.parameters.values())
 
 
-def bound(sig: inspect.Signature, given: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return `given` as positional and keyword arguments, so that positional-only parameters can be passed too."""
+def bound(sig: inspect.Signature, arguments: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return `arguments` as positional and keyword arguments, so that positional-only parameters can be passed too."""
     positional: list[Any] = []
-    keywords = dict(given)
+    keywords = dict(arguments)
     for name, parameter in sig.parameters.items():
         if parameter.kind is not Parameter.POSITIONAL_ONLY or name not in keywords:
             break

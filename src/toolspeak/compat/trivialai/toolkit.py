@@ -215,14 +215,19 @@ def check_arguments(
 
 
 def _check_names(
-    parameters: Mapping[str, inspect.Parameter], given: Mapping[Any, Any], about: Evidence, raw: Any, *, any_name: bool
+    parameters: Mapping[str, inspect.Parameter],
+    arguments: Mapping[Any, Any],
+    about: Evidence,
+    raw: Any,
+    *,
+    any_name: bool,
 ) -> None:
     """Raise ToolCallError for unknown arguments, then for missing ones."""
-    unexpected = sorted(str(key) for key in given if key not in parameters)
+    unexpected = sorted(str(key) for key in arguments if key not in parameters)
     if unexpected and not any_name:
         detail = _list_names("Unexpected", unexpected, about)
         raise ToolCallError("unexpected-tool-arg", detail, raw=raw, **about | {"unexpected": unexpected})
-    missing = sorted(key for key, p in parameters.items() if annotations.is_required(p) and key not in given)
+    missing = sorted(key for key, p in parameters.items() if annotations.is_required(p) and key not in arguments)
     if missing:
         detail = _list_names("Missing required", missing, about)
         raise ToolCallError("missing-tool-arg", detail, raw=raw, **about | {"missing": missing})

@@ -36,11 +36,13 @@ class File:
         self._wrong: list[tuple[int, str]] = []
         self._lines: dict[Place, int] | None = None
 
-    def wrong(self, place: Place, said: str) -> None:
+    def wrong(self, place: Place, problem: str) -> None:
         """Add an error; `done` raises them."""
         line = self._line(place)
         where = ".".join(place) or "the file"
-        self._wrong.append((line, f"{self.name}:{line}: {where}: {said}" if line else f"{self.name}: {where}: {said}"))
+        self._wrong.append(
+            (line, f"{self.name}:{line}: {where}: {problem}" if line else f"{self.name}: {where}: {problem}")
+        )
 
     def done(self) -> None:
         """Raises UsageError with all errors, in the order of the file, if there are any."""
@@ -78,9 +80,9 @@ class Table:
         """Return the names of all fields, for a table whose field names are free."""
         return list(self._values)
 
-    def wrong(self, said: str, *names: str) -> None:
+    def wrong(self, problem: str, *names: str) -> None:
         """Add an error about this table, or about one of its fields."""
-        self.file.wrong((*self._place, *names), said)
+        self.file.wrong((*self._place, *names), problem)
 
     def take(self, name: str, kind: Callable[[Any], T], default: D) -> T | D:
         """Return the field's value, or `default` if it is missing or wrong."""

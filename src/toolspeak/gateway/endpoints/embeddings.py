@@ -26,23 +26,23 @@ async def embed(gateway: Gateway, exchange: HttpExchange, _: str) -> None:
 
 
 async def answer_embeddings(
-    gateway: Gateway, exchange: HttpExchange, asked: Texts, write: Callable[[Vectors, Texts], Payload]
+    gateway: Gateway, exchange: HttpExchange, texts: Texts, write: Callable[[Vectors, Texts], Payload]
 ) -> None:
     """Answer a request for vectors in the API that `write` writes. Raises Refused as `embed` does."""
-    served = gateway.models.find(asked.model, exchange.visible)
+    served = gateway.models.find(texts.model, exchange.visible)
     embeds = embedder(served.model)
     if embeds is None:
-        raise cannot("model", f"{asked.model!r} has no embeddings: use a model whose server has them")
-    exchange.tell_ignored(asked.ignored)
+        raise cannot("model", f"{texts.model!r} has no embeddings: use a model whose server has them")
+    exchange.tell_ignored(texts.ignored)
     exchange.record.model = served.settings.name
     async with gateway.admitted(exchange):
         spend = await gateway.spender(exchange, served)
-        vectors = await embeds.embed(asked.texts, dimensions=asked.dimensions)
+        vectors = await embeds.embed(texts.texts, dimensions=texts.dimensions)
         exchange.record.tokens_in = tokens = vectors.tokens
         if spend:
-            spend(lambda: Usage(tokens or sum(map(about, asked.texts))))
+            spend(lambda: Usage(tokens or sum(map(about, texts.texts))))
         length = len(vectors.rows[0])
-        if asked.dimensions not in (None, length):
-            said = f"dimensions: {asked.model!r} has only vectors of {length} numbers"
+        if texts.dimensions not in (None, length):
+            said = f"dimensions: {texts.model!r} has only vectors of {length} numbers"
             raise Refused(said, code="unsupported_parameter", param="dimensions")
-        await exchange.reply_json(200, write(vectors, asked))
+        await exchange.reply_json(200, write(vectors, texts))

@@ -17,21 +17,21 @@ def query(exchange: HttpExchange) -> dict[str, str]:
 
 
 def page(
-    rows: Sequence[Mapping[str, Any]], asked: Mapping[str, str], *, most: int, usual: int, unknown: int = 404
+    rows: Sequence[Mapping[str, Any]], query: Mapping[str, str], *, most: int, usual: int, unknown: int = 404
 ) -> dict[str, Any]:
     """Return a page of rows, which come newest first.
 
     Query parameters: `order` (asc or desc), `limit` (1 to `most`), `after` (an id: the page starts behind it). Raises
     Refused, with the status `unknown` for an `after` that does not exist.
     """
-    limit = asked.get("limit", str(usual))
+    limit = query.get("limit", str(usual))
     if not re.fullmatch("[1-9][0-9]{0,5}", limit, re.ASCII) or int(limit) > most:
         raise Refused(f"limit: expected a number from 1 to {most:,}", code="invalid_value", param="limit")
-    if asked.get("order", "desc") not in ("asc", "desc"):
+    if query.get("order", "desc") not in ("asc", "desc"):
         raise Refused("order: expected asc or desc", code="invalid_value", param="order")
-    if asked.get("order") == "asc":
+    if query.get("order") == "asc":
         rows = rows[::-1]
-    if after := asked.get("after"):
+    if after := query.get("after"):
         place = next((at for at, row in enumerate(rows) if row.get("id") == after), None)
         if place is None:
             said = f"after: there is no item {after[:100]!r}"

@@ -51,7 +51,7 @@ class Session:
             new = partial(openai_responses.stored_items, self._input, stamp)
             await self._store.save(self._owner, response, new, self._earlier)
 
-    async def _whole(self, previous: str, given: Any, places: dict[str, str]) -> list[Any]:
+    async def _whole(self, previous: str, current: Any, places: dict[str, str]) -> list[Any]:
         """Return the items of a conversation: the earlier ones, then the given ones, with references replaced by the
         items. `places` says where each reference is in the body."""
         if self._store is None:
@@ -61,7 +61,7 @@ class Session:
             if name not in earlier.named:
                 raise Refused(f"{where}.id: there is no item {name!r} here", code="item_not_found", param=f"{where}.id")
         self._earlier = replace(earlier, items=[], named={})
-        new = [{"role": "user", "content": given}] if isinstance(given, str) else given
+        new = [{"role": "user", "content": current}] if isinstance(current, str) else current
         items = [*earlier.items, *(earlier.named[str(one["id"])[:200]] if is_reference(one) else one for one in new)]
         if len(items) > MANY:
             raise too_long()

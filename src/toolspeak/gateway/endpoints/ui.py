@@ -166,7 +166,7 @@ class Interface:
         finally:
             entry.end({name: getattr(record, name) for name in FACTS})
 
-    def listened_to(self, asked: IncomingRequest, served: Served) -> Served:
+    def listened_to(self, incoming: IncomingRequest, served: Served) -> Served:
         """Return the model, recording its prompts and output for this request."""
         entry = listener()
         if not isinstance(entry, Entry):
@@ -174,7 +174,7 @@ class Interface:
         tapped = self.tapped(served)
         strategy = strategy_of(tapped.model)
         entry.understood(
-            asked.requests[0],
+            incoming.requests[0],
             served.settings.name,
             strategy_line(tapped.model),
             strategy.dialect if strategy else None,
@@ -252,7 +252,7 @@ class Interface:
         self,
         exchange: HttpExchange,
         body: Any,
-        told: Callable[[Model, Toolbox, Options], AsyncGenerator[Mapping[str, Any]]],
+        row_source: Callable[[Model, Toolbox, Options], AsyncGenerator[Mapping[str, Any]]],
     ) -> None:
         """Write the rows that the model produces for the tools and options in a body."""
         gateway = self.gateway
@@ -265,7 +265,7 @@ class Interface:
             if self.settings.policy is not None:
                 options["policy"] = self.settings.policy
             exchange.writer = writer = RowWriter()
-            async with aclosing(told(model, box, options)) as rows:
+            async with aclosing(row_source(model, box, options)) as rows:
                 async for row in rows:
                     if row["row"] == "reply":
                         exchange.record.tokens_in += row["usage"]["prompt_tokens"]

@@ -69,9 +69,9 @@ DRAFT: Schema = {
 NAME: Schema = {"type": "object", "required": ["name"], "properties": {"name": TEXT}}
 
 
-def answer_of(given: Any) -> bool | str | Edit | Answer:
+def answer_of(value: Any) -> bool | str | Edit | Answer:
     """Return somebody's answer to a pending call."""
-    if not isinstance(given, dict):
-        return given
-    told = cast("dict[str, Any]", given)
+    if not isinstance(value, dict):
+        return value
+    told = cast("dict[str, Any]", value)
     return Edit(told["edit"]) if "edit" in told else Answer(told["answer"])

@@ -168,8 +168,8 @@ class Admission:
         """Return the sort key of an owner: the smallest is next."""
         return self._held[owner], self._last.get(owner, -1), self._queues[owner][0][0]
 
-    def _overloaded(self, said: str) -> Refused:
-        return Refused(said, status=429, code="overloaded", retry_after=self._later())
+    def _overloaded(self, reason: str) -> Refused:
+        return Refused(reason, status=429, code="overloaded", retry_after=self._later())
 
     def _later(self) -> float:
         """Estimate the seconds until the requests that wait now have been served."""

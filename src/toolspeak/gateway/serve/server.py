@@ -217,14 +217,14 @@ async def _empty(gateway: Gateway, seconds: float) -> bool:
     return not gateway.open
 
 
-def _ending(app: Reloadable, told: asyncio.Event) -> Callable[[int], None]:
+def _ending(app: Reloadable, stopping: asyncio.Event) -> Callable[[int], None]:
     """Return the handler of a signal: the first one starts to drain, the second one ends the process at once."""
 
     def end(number: int) -> None:
-        if told.is_set():
+        if stopping.is_set():
             os._exit(128 + number)
         for gateway in app.gateways:
             gateway.drain()
-        told.set()
+        stopping.set()
 
     return end

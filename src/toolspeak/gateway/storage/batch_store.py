@@ -157,12 +157,12 @@ class BatchStore:
 
     # ------------------------------------------------------------------ batches, in the thread
 
-    def add_batch(self, owner: str, asked: dict[str, Any]) -> dict[str, Any]:
+    def add_batch(self, owner: str, fields: dict[str, Any]) -> dict[str, Any]:
         """Create a batch over a file. Raises Refused if there is no such file, or the owner has too many batches."""
         with self._database.transaction() as database:
-            found = self.file(owner, asked["input_file_id"])
+            found = self.file(owner, fields["input_file_id"])
             if found is None:
-                said = f"input_file_id: there is no file {asked['input_file_id'][:100]!r} here"
+                said = f"input_file_id: there is no file {fields['input_file_id'][:100]!r} here"
                 raise Refused(said, status=404, code="not_found", param="input_file_id")
             if found["purpose"] != "batch":
                 said = f"input_file_id: expected a file of the purpose batch, got one of {found['purpose']}"
@@ -173,8 +173,8 @@ class BatchStore:
                 said = f"this key has {count:,} unfinished batches, which is its limit: wait for one, or cancel one"
                 raise Refused(said, status=429, code="too_many_batches", retry_after=60)
             self._check_room(database, owner, 0, files=2)
-            body = api.write_batch(f"batch_{secrets.token_hex(12)}", asked, int(self.clock()))
-            if age := asked.get("output_expires_after"):
+            body = api.write_batch(f"batch_{secrets.token_hex(12)}", fields, int(self.clock()))
+            if age := fields.get("output_expires_after"):
                 body["output_expires_after"] = age
             adding = "INSERT INTO batch (id, owner, open, input, body) VALUES (?, ?, 1, ?, ?)"
             database.execute(adding, (body["id"], owner, found["id"], json.dumps(body)))

@@ -30,10 +30,10 @@ class Observer:
         record = Record(request_id(headers), method)
         return record, self.traces.begin(record, headers) if self.traces else None
 
-    def request_read(self, exchange: HttpExchange, asked: IncomingRequest, served: Served) -> Served:
+    def request_read(self, exchange: HttpExchange, incoming: IncomingRequest, served: Served) -> Served:
         """Note the requested model, and return it; its replies are traced if the request is."""
         exchange.record.model = served.settings.name  # not the client's name for it, which may be any text
-        exchange.record.stream = asked.stream
+        exchange.record.stream = incoming.stream
         if not self.traces or not exchange.span:
             return served
         return replace(served, model=self.traces.traced(served.model, exchange.span, served.settings.name))

@@ -97,10 +97,10 @@ def read_chunk(chunk: dict[str, Any]) -> tuple[str, list[dict[str, Any]], Finish
     return text, tokens, finish, usage
 
 
-def _token(told: dict[str, Any]) -> dict[str, Any]:
+def _token(token: dict[str, Any]) -> dict[str, Any]:
     """A token in OpenAI's form: llama.cpp also tells its number."""
-    others: list[dict[str, Any]] = told.get("top_logprobs") or []
-    kept = {key: told[key] for key in ("token", "logprob", "bytes") if key in told}
+    others: list[dict[str, Any]] = token.get("top_logprobs") or []
+    kept = {key: token[key] for key in ("token", "logprob", "bytes") if key in token}
     return {**kept, "top_logprobs": [{key: one[key] for key in one if key != "id"} for one in others]}
 
 

@@ -186,14 +186,14 @@ class LlamaServer:
         self.tokens = functools.lru_cache(4096)(self._tokens)
         self.check_grammar = functools.lru_cache(256)(self._check_grammar)
 
-    def ask(self, body: dict[str, Any], heard: Callable[[dict[str, Any]], bool], *, chat: bool) -> None:
-        """Runs one request to its end; `heard` gets each chunk and returns True to stop."""
+    def ask(self, body: dict[str, Any], on_chunk: Callable[[dict[str, Any]], bool], *, chat: bool) -> None:
+        """Runs one request to its end; `on_chunk` gets each chunk and returns True to stop."""
         ask = self.server.handle_chat_completions if chat else self.server.handle_completions
         if grammar := body.get("grammar"):
             self.check_grammar(grammar)
         try:
             with self.turn:
-                ask(sound(body), heard)
+                ask(sound(body), on_chunk)
         except (RuntimeError, ValueError, TypeError) as error:
             raise ServerFailed(f"the local model: {error}") from error
 
@@ -297,9 +297,9 @@ def _stderr() -> Generator[Callable[[], str]]:
             os.close(before)
 
 
-def _read_back(kept: IO[bytes]) -> str:
-    kept.seek(0)
-    return kept.read().decode("utf-8", "replace")
+def _read_back(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode("utf-8", "replace")
 
 
 @functools.lru_cache(4)

@@ -14,14 +14,14 @@ HELD: Mapping[str, Capability] = {"grammar_field": "grammar", "schema_field": "s
 """The constraint that a server enforces, by the option that names its field."""
 
 
-def able_by(held: Mapping[str, str]) -> frozenset[Capability]:
+def able_by(fields: Mapping[str, str]) -> frozenset[Capability]:
     """Return the constraints that a server enforces, from the options with their fields.
 
     Only llama.cpp enforces a grammar of text and calls as fast as one of calls alone. Other servers have structural
     tags for that.
     """
-    found: set[Capability] = {HELD[name] for name in held if name in HELD}
-    if held.get("grammar_field") == "grammar":
+    found: set[Capability] = {HELD[name] for name in fields if name in HELD}
+    if fields.get("grammar_field") == "grammar":
         found.add("free")
     return frozenset(found)
 

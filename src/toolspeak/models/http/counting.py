@@ -52,8 +52,8 @@ async def _by_template(ask: Ask, body: Payload) -> int:
     return _length(await ask("/tokenize", {"content": prompt, "add_special": True, "parse_special": True}))
 
 
-def _length(told: Payload) -> int:
+def _length(answer: Payload) -> int:
     """Return the tokens from `/tokenize`: vLLM counts them, llama.cpp lists them. Raises LookupError for an empty list,
     which is llama.cpp's response to a body without text."""
-    count: Any = told.get("count")
-    return count if isinstance(count, int) else len(told["tokens"]) or told["count"]
+    count: Any = answer.get("count")
+    return count if isinstance(count, int) else len(answer["tokens"]) or answer["count"]

@@ -20,22 +20,22 @@ class Timeouts:
     between: float = 120.0
 
 
-def timeouts(given: float | Timeouts | None) -> Timeouts:
+def timeouts(value: float | Timeouts | None) -> Timeouts:
     """Return Timeouts from one number, for all waits, or unchanged. Raises UsageError."""
-    if given is None:
+    if value is None:
         return Timeouts()
-    found = given if isinstance(given, Timeouts) else Timeouts(given, given, given)
+    found = value if isinstance(value, Timeouts) else Timeouts(value, value, value)
     for seconds in (found.connect, found.first, found.between):
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < inf:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"timeout: expected a number of seconds above 0, received {seconds!r:.80}")
-    return found if found is given else replace(found, connect=min(found.connect, 10.0))
+    return found if found is value else replace(found, connect=min(found.connect, 10.0))
 
 
-def tries_again(given: int) -> int:
+def tries_again(value: int) -> int:
     """Return how often a request may be sent again. Raises UsageError."""
-    if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given <= 100:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UsageError(f"retries: expected a whole number from 0 to 100, received {given!r:.80}")
-    return given
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 100:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"retries: expected a whole number from 0 to 100, received {value!r:.80}")
+    return value
 
 
 def clean_key(key: str) -> str:

@@ -34,18 +34,18 @@ async def described(model: Http) -> ServerCapabilities:
     return _described(model, server, told, listed)
 
 
-def _described(model: Http, server: str, told: Iterable[Payload], listed: Payload) -> ServerCapabilities:
+def _described(model: Http, server: str, bodies: Iterable[Payload], listed: Payload) -> ServerCapabilities:
     """What the programs' own paths and the list of models tell."""
     rows = records(listed.get("data"))
     own = [row for row in rows if row.get("id") == model.model] if len(rows) > 1 else rows
     row = own[0] if len(own) == 1 else {}
-    props = next((one for one in told if "default_generation_settings" in one), Payload())
+    props = next((one for one in bodies if "default_generation_settings" in one), Payload())
     slots = _count(props.get("total_slots"))
     settings = record(props.get("default_generation_settings"))
     context = max(_count(row.get("max_model_len")), _count(settings.get("n_ctx")))
     return ServerCapabilities(
         model.address.shown, model.model or "", model.api, server=server, models=tuple(model.names_in(listed)),
-        template=next((text for one in told if isinstance(text := one.get("chat_template"), str)), ""),
+        template=next((text for one in bodies if isinstance(text := one.get("chat_template"), str)), ""),
         slots=slots if 0 < slots <= 256 else 1, parameters=parameters_of(row), context=context,
     )  # fmt: skip
 

@@ -83,8 +83,8 @@ def clock(description: str, form: object = None) -> str:
     return "hh:mm:ss" if form == "time" else "hh:mm" if _CLOCK_EXAMPLE.search(description) else ""
 
 
-def _clock(told: re.Match[str], sep: str) -> str:
-    return f"{sep}hh:mm{':ss' if told['s'] else ''}{'Z' if told['z'] else ''}"
+def _clock(match: re.Match[str], sep: str) -> str:
+    return f"{sep}hh:mm{':ss' if match['s'] else ''}{'Z' if match['z'] else ''}"
 
 
 def written(date: Date, layout: str) -> str:
@@ -146,9 +146,9 @@ def times(text: str) -> list[Time]:
     return sorted(told, key=lambda one: one.span)
 
 
-def _in_words(found: re.Match[str]) -> tuple[int, int]:
+def _in_words(match: re.Match[str]) -> tuple[int, int]:
     """(hour, minute) of a time in words: half past seven in the morning."""
-    said = {name: text.casefold() for name, text in found.groupdict().items() if text}
+    said = {name: text.casefold() for name, text in match.groupdict().items() if text}
     part, half = said.get("part", ""), said.get("half", "")
     hour = _HOURS.index(said["word"]) + 1 if "word" in said else int(said["digit"])
     minute = 30 if "half" in part else 15 if "past" in part or "after" in part else 45 if part else 0
@@ -156,11 +156,11 @@ def _in_words(found: re.Match[str]) -> tuple[int, int]:
     return (hour - (minute == 45)) % 24, minute
 
 
-def _read(found: re.Match[str]) -> tuple[int, int]:
-    if found["named"]:
-        return (12, 0) if found["named"].casefold() == "noon" else (0, 0)
-    hour, half = int(found["h"] or found["h2"]), (found["half"] or found["half2"] or "").casefold()
-    return (hour % 12 + (12 if half == "p" else 0) if half else hour), int(found["min"] or 0)
+def _read(match: re.Match[str]) -> tuple[int, int]:
+    if match["named"]:
+        return (12, 0) if match["named"].casefold() == "noon" else (0, 0)
+    hour, half = int(match["h"] or match["h2"]), (match["half"] or match["half2"] or "").casefold()
+    return (hour % 12 + (12 if half == "p" else 0) if half else hour), int(match["min"] or 0)
 
 
 def timed(days: list[Date], hours: list[Time], wanted: int) -> list[tuple[Date, list[tuple[int, int]]]]:

@@ -17,21 +17,21 @@ BEFORE, AFTER = 7, 5
 BREAK = re.compile(r"[,;:.!?]\s|[()]|\band\b|\bor\b|\n")
 
 
-def nearness(text: str, span: Span, told: Mapping[str, float]) -> float:
+def nearness(text: str, span: Span, weights: Mapping[str, float]) -> float:
     """How well the words around a span match an argument's. Closer words count more."""
     after = list(WORD.finditer(text, span[1], min(len(text), span[1] + 120)))[:AFTER]
     before = list(WORD.finditer(text, max(0, span[0] - 160), span[0]))[-BEFORE:][::-1]
-    return _near(text, span[1], after, told) + _near(text, span[0], before, told)
+    return _near(text, span[1], after, weights) + _near(text, span[0], before, weights)
 
 
-def _near(text: str, edge: int, words: Iterable[re.Match[str]], told: Mapping[str, float]) -> float:
+def _near(text: str, edge: int, words: Iterable[re.Match[str]], weights: Mapping[str, float]) -> float:
     worth, seen = 0.0, set[str]()
     for distance, found in enumerate(words):
         between = text[edge : found.start()] if found.start() >= edge else text[found.end() : edge]
         away = 1 + 0.35 * distance + 0.8 * len(BREAK.findall(between))
         for part in parts(found[0]) or [found[0]]:
             key = stem(part)
-            if key in told and key not in seen:
+            if key in weights and key not in seen:
                 seen.add(key)
-                worth += told[key] / away
+                worth += weights[key] / away
     return worth

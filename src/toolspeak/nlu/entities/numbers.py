@@ -137,10 +137,10 @@ def _read(text: str) -> list[Any] | None:
     return None
 
 
-def runs(text: str, found: list[Number]) -> list[list[Number]]:
+def runs(text: str, numbers: list[Number]) -> list[list[Number]]:
     """Runs of two or more numbers with only commas, spaces and "and" between them."""
     together: list[list[Number]] = []
-    for number in found:
+    for number in numbers:
         before = together[-1][-1] if together else None
         between = text[before.span[1] : number.span[0]][:LONGEST_JOINT] if before else ""
         if before and re.fullmatch(r"\s*(?:,\s*(?:and\s)?|\band\b|&|\s)\s*", between):

@@ -211,11 +211,11 @@ def quoted_series(text: str) -> list[str]:
     return [piece for _, piece in max(several, key=len)] if several else []
 
 
-def in_series(text: str, found: Sequence[tuple[Span, str]]) -> list[list[tuple[Span, str]]]:
+def in_series(text: str, strings: Sequence[tuple[Span, str]]) -> list[list[tuple[Span, str]]]:
     """The texts with their spans, in order, grouped into series: only a comma, "and" or "or" is between items of a
     group."""
     runs: list[list[tuple[Span, str]]] = []
-    for span, piece in found:
+    for span, piece in strings:
         if runs and SERIES.fullmatch(text[runs[-1][-1][0][1] : span[0]]):
             runs[-1].append((span, piece))
         else:

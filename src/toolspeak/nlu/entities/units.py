@@ -66,9 +66,9 @@ _MEASURED = frozenset(unit for _, units in MEASURES for unit in stems.each(units
 _MONEY, _PEOPLE, _COUNTED, _LEADS = *map(stems.stems_of, (MONEY, PEOPLE, COUNTED)), stems.each(LEADS)
 
 
-def unit_support(text: str, one: Number, name: str, told: Container[str]) -> float:
+def unit_support(text: str, one: Number, name: str, words: Container[str]) -> float:
     """How strongly a number's unit, or the word that introduces it, supports the argument `name`, whose description
-    has the stems `told`."""
+    has the stems `words`."""
     named = {stems.stem(part) for part in stems.parts(name)}
     unit = _unit(text, one)
     if one.percent and named & _SHARES:
@@ -76,7 +76,7 @@ def unit_support(text: str, one: Number, name: str, told: Container[str]) -> flo
     if named & _MONEY and text[max(0, one.span[0] - 1) : one.span[0]] in tuple("$€£¥"):
         return WORTH
     full = stems.stem(FULL.get(unit, ""))
-    if full and (full in named or full in told):
+    if full and (full in named or full in words):
         return WORTH
     if any(named & names and unit in units for names, units in _QUANTITIES):
         return WORTH

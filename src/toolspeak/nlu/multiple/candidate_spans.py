@@ -25,7 +25,7 @@ MOST = 60
 """The most spans of one kind that are compared."""
 
 
-def candidates(text: str, of: str, places: Sequence[Span], told: Collection[str] = ()) -> list[Span]:
+def candidates(text: str, of: str, places: Sequence[Span], keywords: Collection[str] = ()) -> list[Span]:
     """The spans of the kind `of`."""
     match of:
         case "quoted":
@@ -42,7 +42,7 @@ def candidates(text: str, of: str, places: Sequence[Span], told: Collection[str]
         case "name":
             return _names(text, places)
         case _:
-            return _plain(text, places, told)
+            return _plain(text, places, keywords)
 
 
 def _names(text: str, places: Sequence[Span]) -> list[Span]:
@@ -79,7 +79,7 @@ def _unpointed(text: str, span: Span) -> Span:
     return (span[0], span[0] + len(text[slice(*span)].rstrip(".,;!?-")))
 
 
-def _plain(text: str, places: Sequence[Span], told: Collection[str]) -> list[Span]:
+def _plain(text: str, places: Sequence[Span], keywords: Collection[str]) -> list[Span]:
     """The runs of plain words that end where those of the first call would."""
     size = len(WORD.findall(text[slice(*places[0])]))
     if size > LONGEST_ALIKE:
@@ -96,7 +96,9 @@ def _plain(text: str, places: Sequence[Span], told: Collection[str]) -> list[Spa
                 break
             if j - i + 1 != size and not all(_says(text, one) for one in every[i : j + 1]):
                 continue
-            if _says(text, every[j]) and _ends(text, end, every[j + 1] if j + 1 < len(every) else None, places, told):
+            if _says(text, every[j]) and _ends(
+                text, end, every[j + 1] if j + 1 < len(every) else None, places, keywords
+            ):
                 found.append((start, end))
     return found
 
@@ -115,7 +117,7 @@ def _begins(text: str, before: Span, start: int, places: Sequence[Span]) -> bool
     return any(left_words(text, one[0])[:1] == [stems.stem(text[slice(*before)])] for one in places)
 
 
-def _ends(text: str, end: int, following: Span | None, places: Sequence[Span], told: Collection[str]) -> bool:
+def _ends(text: str, end: int, following: Span | None, places: Sequence[Span], keywords: Collection[str]) -> bool:
     """Whether a span may end there: before punctuation, before a function word, or before the same words as in the
     first call."""
     if following is None or text[end : following[0]].strip():
@@ -123,6 +125,6 @@ def _ends(text: str, end: int, following: Span | None, places: Sequence[Span], t
     word = text[slice(*following)].casefold()
     return (
         word in stems.STOP
-        or stems.stem(word) in told
+        or stems.stem(word) in keywords
         or any(right_words(text, one[1])[:1] == [stems.stem(word)] for one in places)
     )

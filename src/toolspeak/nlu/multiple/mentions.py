@@ -76,11 +76,11 @@ def mentions(text: str, schemas: Mapping[str, Schema], first: Mapping[str, Any])
     return _separated(text, sorted(found, key=lambda one: one.span), own)
 
 
-def _separated(text: str, found: Sequence[Mention], own: Sequence[Mention]) -> list[Mention]:
+def _separated(text: str, mentions: Sequence[Mention], own: Sequence[Mention]) -> list[Mention]:
     """The mentions without those that no word separates from the one before."""
     kept: list[Mention] = []
     last: dict[str, Mention] = {}
-    for one in found:
+    for one in mentions:
         before = last.get(one.name)
         if before and not ONWARDS.search(text, before.span[1], one.span[0]):
             if one not in own:
@@ -133,7 +133,7 @@ def _place(text: str, schema: Schema, value: Any) -> Span | None:
     return None
 
 
-def _dates(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention], taken: Sequence[Span]) -> list[Mention]:
+def _dates(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention], used: Sequence[Span]) -> list[Mention]:
     """The other dates, if exactly one argument takes a date."""
     layouts = {
         name: layout
@@ -147,12 +147,12 @@ def _dates(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention], tak
     return [
         Mention(name, one.span, dates.written(one, layouts[name]))
         for one in dates.dates(text)
-        if free_of(one.span, taken)
+        if free_of(one.span, used)
     ]
 
 
 def _options(
-    text: str, schemas: Mapping[str, Schema], first: Mapping[str, Any], own: Sequence[Mention], taken: Sequence[Span]
+    text: str, schemas: Mapping[str, Schema], first: Mapping[str, Any], own: Sequence[Mention], used: Sequence[Span]
 ) -> list[Mention]:
     """The spans of options, for arguments with an option in the first call. An option of two arguments belongs to
     neither."""
@@ -171,7 +171,7 @@ def _options(
             cased = sum(option.casefold() == one.casefold() for one in options) > 1
             for span in _every(text, option.replace("_", " "), cased):
                 denied = DENIED.search(text, max(0, span[0] - 24), span[0]) is not None
-                if not denied and free_of(span, taken) and free_of(span, [one.span for one in found]):
+                if not denied and free_of(span, used) and free_of(span, [one.span for one in found]):
                     found.append(Mention(name, span, option))
     return found
 
@@ -190,12 +190,12 @@ def _every(text: str, piece: str, cased: bool) -> list[Span]:
     return [one.span() for one in found][:MOST]
 
 
-def _texts(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention], taken: Sequence[Span]) -> list[Mention]:
+def _texts(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention], used: Sequence[Span]) -> list[Mention]:
     """The spans that look like a string of the first call and have similar surroundings."""
     mine = [one for one in own if is_text(schemas.get(one.name, {})) and isinstance(one.value, str)]
     told = word_weights(schemas)
     accepted: dict[str, list[Mention]] = {one.name: [one] for one in mine}
-    barred = [*taken, *_option_spans(text, schemas)]
+    barred = [*used, *_option_spans(text, schemas)]
     found: list[Mention] = []
     for _ in range(ROUNDS):  # a span that resembles an accepted one is accepted in the next round
         scored: list[tuple[float, int, Mention]] = []
@@ -220,15 +220,15 @@ def _texts(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention], tak
     return [one for one in found if not _one_place(text, accepted[one.name])]
 
 
-def _similarity(text: str, of: str, places: Sequence[Mention], span: Span, told: Collection[str]) -> float:
+def _similarity(text: str, of: str, places: Sequence[Mention], span: Span, keywords: Collection[str]) -> float:
     """The similarity of a span to an argument's mentions. Plain words occur in many surroundings, so they are compared
     with the first call's mention only."""
     if of != "words":
-        return max(alike(text, one.span, span, told) for one in places)
+        return max(alike(text, one.span, span, keywords) for one in places)
     listed = max(
-        (alike(text, one.span, span, told) for one in places if side_by_side(text, one.span, span)), default=0.0
+        (alike(text, one.span, span, keywords) for one in places if side_by_side(text, one.span, span)), default=0.0
     )
-    return max(alike(text, places[0].span, span, told), listed)
+    return max(alike(text, places[0].span, span, keywords), listed)
 
 
 def _option_spans(text: str, schemas: Mapping[str, Schema]) -> list[Span]:
@@ -266,10 +266,10 @@ def _quoted_lists(text: str) -> list[tuple[Span, list[str]]]:
     return [((run[0][0][0] + 1, run[-1][0][1] - 1), [piece for _, piece in run]) for run in runs]
 
 
-def _numbers(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention], taken: Sequence[Span]) -> list[Mention]:
+def _numbers(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention], used: Sequence[Span]) -> list[Mention]:
     """The numbers that measure the same thing as a number of the first call."""
     told = word_weights(schemas)
-    inside = [*taken, *(span for span, _ in written_lists(text)), *(one.span for one in dates.dates(text))]
+    inside = [*used, *(span for span, _ in written_lists(text)), *(one.span for one in dates.dates(text))]
     inside += [span for span, _ in pieces.quotations(text)]
     every = numbers(text)[:MOST]
     accepted = {

@@ -66,25 +66,25 @@ class Clause:
 
 def rows(
     text: str,
-    found: Sequence[Mention],
+    mentions: Sequence[Mention],
     schemas: Mapping[str, Schema],
     required: set[str],
     first: Mapping[str, Any],
 ) -> tuple[list[dict[str, Any]], int]:
-    """The arguments of every call, derived from the mentions `found` and the `first` call; and the position of the
+    """The arguments of every call, derived from the mentions `mentions` and the `first` call; and the position of the
     second clause, 0 if there is only one."""
-    varied = _varied(found)
-    parts = clauses(text, [one for one in found if one.name in varied])
+    varied = _varied(mentions)
+    parts = clauses(text, [one for one in mentions if one.name in varied])
     if not parts or len(parts) > MOST:
         return [dict(first)], 0
     _set_spans(text, parts)
     if len(parts) > 1:
-        more = completed(text, found, parts, schemas, set(first) - varied)
-        more += completed(text, found, parts, schemas, varied)
+        more = completed(text, mentions, parts, schemas, set(first) - varied)
+        more += completed(text, mentions, parts, schemas, varied)
         if more:
-            found = sorted([*found, *more], key=lambda one: one.span)
-            varied = _varied(found)
-            parts = clauses(text, [one for one in found if one.name in varied])
+            mentions = sorted([*mentions, *more], key=lambda one: one.span)
+            varied = _varied(mentions)
+            parts = clauses(text, [one for one in mentions if one.name in varied])
             _set_spans(text, parts)
     calls: list[dict[str, Any]] = []
     before: dict[str, list[Any]] = {}
@@ -100,7 +100,7 @@ def rows(
             ):
                 told[name] = before.get(name) or _values(once[0].groups[name])
         shared = {name: value for name, value in first.items() if name not in varied}
-        shared = _clause_values(text, shared, found, schemas, required, parts, i, again)
+        shared = _clause_values(text, shared, mentions, schemas, required, parts, i, again)
         if math.prod(map(len, told.values())) > MOST * MOST:
             return [dict(first)], 0
         calls += [_ordered(first, {**shared, **values}) for values in _combinations(text, told)]
@@ -109,17 +109,17 @@ def rows(
     return distinct, parts[1].span[0] if len(parts) > 1 else 0
 
 
-def _varied(found: Sequence[Mention]) -> set[str]:
+def _varied(mentions: Sequence[Mention]) -> set[str]:
     """The arguments with several values."""
-    values = {one.name: one.value for one in found}
-    return {one.name for one in found if one.value != values[one.name]}
+    values = {one.name: one.value for one in mentions}
+    return {one.name for one in mentions if one.value != values[one.name]}
 
 
-def clauses(text: str, found: Sequence[Mention]) -> list[Clause]:
+def clauses(text: str, mentions: Sequence[Mention]) -> list[Clause]:
     """The mentions in groups, split where an argument occurs again, unless it is side by side with its last mention."""
     parts: list[Clause] = []
     last: Mention | None = None
-    for one in found:
+    for one in mentions:
         if last and one.name == last.name and _beside(text, last, one):
             parts[-1].groups[one.name].append(one)
         elif not parts or one.name in parts[-1].groups or _goes_on(text, parts, last, one):
@@ -154,15 +154,15 @@ def _beside(text: str, one: Mention, other: Mention) -> bool:
 
 
 def completed(
-    text: str, found: Sequence[Mention], parts: Sequence[Clause], schemas: Mapping[str, Schema], names: set[str]
+    text: str, mentions: Sequence[Mention], parts: Sequence[Clause], schemas: Mapping[str, Schema], names: set[str]
 ) -> list[Mention]:
     """The mentions, completed for arguments that only one clause has, if every clause has something of that kind."""
-    taken = [one.span for one in found]
+    taken = [one.span for one in mentions]
     more: list[Mention] = []
     for name in (
         name for name in schemas if name in names
     ):  # in schema order: a span that one argument takes is gone for the next
-        mine = [one for one in found if one.name == name]
+        mine = [one for one in mentions if one.name == name]
         if not mine or "enum" in schemas.get(name, {}):
             continue
         lacking = [part for part in parts if not any(part.holds(one.span) for one in mine)]
@@ -178,16 +178,16 @@ def completed(
 
 
 def _similar_spans(
-    text: str, name: str, mine: Sequence[Mention], part: Clause, schema: Schema, taken: Sequence[Span]
+    text: str, name: str, mine: Sequence[Mention], part: Clause, schema: Schema, used: Sequence[Span]
 ) -> list[Mention]:
     """The span of a clause that resembles an argument's values elsewhere most, and the spans side by side with it."""
     scored: list[tuple[float, Mention]] = []
     if is_number(schema):
-        scored = _similar_numbers(text, name, mine, part, schema, taken)
+        scored = _similar_numbers(text, name, mine, part, schema, used)
     elif is_text(schema) and isinstance(mine[0].value, str):
         places = [one.span for one in mine]
         for span in candidates(text, kind(text, places[0]), places):
-            if part.holds(span) and free_of(span, taken):
+            if part.holds(span) and free_of(span, used):
                 worth = max(alike(text, span, place) for place in places)
                 if worth >= LEAST:
                     scored.append((worth, Mention(name, span, text[slice(*span)])))
@@ -201,7 +201,7 @@ def _similar_spans(
 
 
 def _similar_numbers(
-    text: str, name: str, mine: Sequence[Mention], part: Clause, schema: Schema, taken: Sequence[Span]
+    text: str, name: str, mine: Sequence[Mention], part: Clause, schema: Schema, used: Sequence[Span]
 ) -> list[tuple[float, Mention]]:
     """The numbers of a clause that may belong to an argument, with their scores. If they are the only ones they need
     not be very similar."""
@@ -210,7 +210,7 @@ def _similar_numbers(
     if not own:
         return []
     told = word_weights({name: schema})[name]
-    free = [one for one in every if part.holds(one.span) and free_of(one.span, taken)]
+    free = [one for one in every if part.holds(one.span) and free_of(one.span, used)]
     least = 0.0 if _one_group(text, free) else LEAST
     scored: list[tuple[float, Mention]] = []
     for number in free:
@@ -281,7 +281,7 @@ def _sentence(text: str, span: Span) -> Span:
 def _clause_values(
     text: str,
     shared: Mapping[str, Any],
-    found: Sequence[Mention],
+    mentions: Sequence[Mention],
     schemas: Mapping[str, Schema],
     required: set[str],
     parts: Sequence[Clause],
@@ -294,7 +294,7 @@ def _clause_values(
         return dict(shared)
     kept: dict[str, Any] = {}
     for name, value in shared.items():
-        place = next((one.span for one in found if one.name == name), None)
+        place = next((one.span for one in mentions if one.name == name), None)
         if schemas.get(name, {}).get("type") == "boolean":
             value = _switch(text, name, schemas[name], value, parts, i)
             if value is None:
@@ -325,15 +325,15 @@ def _switch_state(text: str, name: str, schema: Schema) -> bool | None:
     return None if denied is None else not denied
 
 
-def _combinations(text: str, told: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+def _combinations(text: str, by_name: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     """The calls of a clause: equally many values are paired in order if the request says so, otherwise combined in
     every way."""
     lengths: dict[int, list[str]] = {}
     pair = RESPECTIVELY.search(text) is not None
-    for k, (name, values) in enumerate(told.items()):
+    for k, (name, values) in enumerate(by_name.items()):
         lengths.setdefault(len(values) if pair else -k, []).append(name)
     rows = [
-        [dict(zip(names, row, strict=True)) for row in zip(*(told[name] for name in names), strict=True)]
+        [dict(zip(names, row, strict=True)) for row in zip(*(by_name[name] for name in names), strict=True)]
         for names in lengths.values()
     ]
     return [{key: value for one in parts for key, value in one.items()} for parts in product(*rows)]

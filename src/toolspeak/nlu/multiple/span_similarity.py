@@ -61,9 +61,9 @@ TOGETHER = re.compile(r"\s*[\w°/³²^%]*\s*(?:,|and|or|,\s*and)\s*((?:\w+\s+){0
 UNIT = re.compile(r"[\s-]*([^\W\d_]+|%|°)")
 
 
-def free_of(span: Span, taken: Sequence[Span]) -> bool:
+def free_of(span: Span, used: Sequence[Span]) -> bool:
     """Whether a span overlaps none of those taken."""
-    return not any(overlap(span, one) for one in taken)
+    return not any(overlap(span, one) for one in used)
 
 
 def kind(text: str, span: Span) -> str:
@@ -78,8 +78,8 @@ def kind(text: str, span: Span) -> str:
     return "name" if spans.NAMED.match(piece) else "words"
 
 
-def alike(text: str, one: Span, other: Span, told: Collection[str] = ()) -> float:
-    """The similarity of two spans' surroundings: they are side by side, or the same words are around them. `told` are
+def alike(text: str, one: Span, other: Span, keywords: Collection[str] = ()) -> float:
+    """The similarity of two spans' surroundings: they are side by side, or the same words are around them. `keywords` are
     the words of the argument."""
     first, second = text[slice(*one)], text[slice(*other)]
     shapes, late = (_shape(first), _shape(second)), max(one[0], other[0])
@@ -88,7 +88,7 @@ def alike(text: str, one: Span, other: Span, told: Collection[str] = ()) -> floa
     regions = all(REGIONAL.search(text[slice(*span)]) or _regional(text, span[1]) for span in (one, other))
     asked = ABOUT.search(text, max(0, late - AROUND), late) is not None and kind(text, (late, late + 1)) != "words"
     around = 0.8 * (shaped or regions or asked) + surroundings(text, one, other)
-    return 1.2 * _joined(text, one, other, told) + around - 0.7 * (compound[0] is not compound[1])
+    return 1.2 * _joined(text, one, other, keywords) + around - 0.7 * (compound[0] is not compound[1])
 
 
 def surroundings(text: str, one: Span, other: Span) -> float:
@@ -102,7 +102,7 @@ def _regional(text: str, end: int) -> bool:
     return text.startswith(", ", end) and REGION.match(text, end + 2) is not None
 
 
-def _joined(text: str, one: Span, other: Span, told: Collection[str]) -> bool:
+def _joined(text: str, one: Span, other: Span, keywords: Collection[str]) -> bool:
     """Whether two spans are items of one list. A list has no item twice, and does not go from one place to another."""
     early, late = sorted((one, other))
     if text[slice(*one)].casefold() == text[slice(*other)].casefold():
@@ -117,22 +117,22 @@ def _joined(text: str, one: Span, other: Span, told: Collection[str]) -> bool:
     plain = kind(text, late) == "words"
     if lead and before != [stems.stem(lead[-1])] and (plain or lead[-1] in ("from", "to", "between")):
         return False
-    return not plain or _plain_list(text, early, late, told)
+    return not plain or _plain_list(text, early, late, keywords)
 
 
-def _plain_list(text: str, early: Span, late: Span, told: Collection[str]) -> bool:
+def _plain_list(text: str, early: Span, late: Span, keywords: Collection[str]) -> bool:
     """Whether two spans of plain words side by side are a list, and not the end of one clause and the start of
     another: they have equally many words, followed only by punctuation, a preposition or a word of the argument."""
     sizes = {len(WORD.findall(text[slice(*span)])) for span in (early, late)}
     bare = text[early[1] : late[0]].strip(" ") == "," and not re.match(r"\s*(?:,|and\b|or\b)", text[late[1] :])
-    return len(sizes) == 1 and not bare and _closed(text, late[1], told)
+    return len(sizes) == 1 and not bare and _closed(text, late[1], keywords)
 
 
-def _closed(text: str, end: int, told: Collection[str]) -> bool:
-    """Whether only punctuation, a preposition or one word in `told` follows a span."""
+def _closed(text: str, end: int, keywords: Collection[str]) -> bool:
+    """Whether only punctuation, a preposition or one word in `keywords` follows a span."""
     found = WORD.match(text, end + 1) if end < len(text) and text[end] == " " else None
     word = found[0].casefold() if found else ""
-    return not word or word in PREPOSITIONS or word in FOLLOWS or stems.stem(word) in told
+    return not word or word in PREPOSITIONS or word in FOLLOWS or stems.stem(word) in keywords
 
 
 def _shape(piece: str) -> str:

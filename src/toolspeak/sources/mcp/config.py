@@ -157,25 +157,25 @@ def _url(url: str) -> str:
     return url
 
 
-def _entry(told: Mapping[str, Any]) -> Address:
+def _entry(entry: Mapping[str, Any]) -> Address:
     """Return the server for an entry in the files of other programs: command, args, env, cwd, or url and headers."""
-    command, url = told.get("command"), told.get("url")
+    command, url = entry.get("command"), entry.get("url")
     if isinstance(url, str) and command is None:
-        return Address(url=_url(url), headers=_texts(told, "headers"))
+        return Address(url=_url(url), headers=_texts(entry, "headers"))
     if not isinstance(command, str) or not command.strip():
         raise UsageError(
-            f"a server is described by its command (and args, env, cwd) or its url; got {short(dict(told))}"
+            f"a server is described by its command (and args, env, cwd) or its url; got {short(dict(entry))}"
         )
-    args: Any = told.get("args") or ()
+    args: Any = entry.get("args") or ()
     if not isinstance(args, (list, tuple)) or not all(isinstance(one, str) for one in cast("list[Any]", args)):
         raise UsageError(f"the args of a server are a list of texts; got {short(args)}")
-    if not isinstance(told.get("cwd", ""), str):
-        raise UsageError(f"the cwd of a server is the path of a folder; got {short(told['cwd'])}")
-    return Address(command=(command, *cast("list[str]", args)), env=_texts(told, "env"), cwd=told.get("cwd"))
+    if not isinstance(entry.get("cwd", ""), str):
+        raise UsageError(f"the cwd of a server is the path of a folder; got {short(entry['cwd'])}")
+    return Address(command=(command, *cast("list[str]", args)), env=_texts(entry, "env"), cwd=entry.get("cwd"))
 
 
-def _texts(told: Mapping[str, Any], what: str) -> dict[str, str]:
-    given: Any = told.get(what) or {}
+def _texts(entry: Mapping[str, Any], what: str) -> dict[str, str]:
+    given: Any = entry.get(what) or {}
     if not isinstance(given, Mapping) or not all(isinstance(v, str) for v in cast("Mapping[Any, Any]", given).values()):
         raise UsageError(f"the {what} of a server are texts by name; got {short(given)}")
     return dict(cast("Mapping[str, str]", given))
@@ -184,12 +184,12 @@ def _texts(told: Mapping[str, Any], what: str) -> dict[str, str]:
 NO_SDK = "MCP servers need the official SDK: pip install 'toolspeak[mcp]'"
 
 
-def check_there(found: Address) -> None:
+def check_there(address: Address) -> None:
     """Raises UsageError for a command line whose program does not exist, and MissingExtra without the extra `mcp`."""
     if find_spec("mcp") is None:
         raise MissingExtra(NO_SDK)
-    for program in found.command[:1]:
-        if shutil.which(program, path=found.env.get("PATH")) is None:
+    for program in address.command[:1]:
+        if shutil.which(program, path=address.env.get("PATH")) is None:
             said = "expected a command line or an address (http://host:port/path)"
             raise UsageError(f"there is no program {short(program)} on the PATH; {said}")
 

@@ -52,10 +52,10 @@ def build_server(box: Toolbox, name: str = "toolspeak", policy: Policy | None = 
 
     questions = Questions()
 
-    async def list_tools(_: Any, asked: Any) -> t.ListToolsResult:
-        tools, start = list(box), _start(asked.cursor if asked else None)
+    async def list_tools(_: Any, params: Any) -> t.ListToolsResult:
+        tools, start = list(box), _start(params.cursor if params else None)
         if start is None or start > len(tools):
-            raise MCPError(t.INVALID_PARAMS, f"there is no page {asked.cursor!r} of tools")
+            raise MCPError(t.INVALID_PARAMS, f"there is no page {params.cursor!r} of tools")
         page = [
             t.Tool(
                 name=tool.name,
@@ -68,9 +68,9 @@ def build_server(box: Toolbox, name: str = "toolspeak", policy: Policy | None = 
         after = start + PAGE
         return t.ListToolsResult(tools=page, next_cursor=str(after) if after < len(tools) else None)
 
-    async def call_tool(context: Any, asked: t.CallToolRequestParams) -> t.CallToolResult | t.InputRequiredResult:
-        call = {"id": str(context.request_id or ""), "name": asked.name, "arguments": asked.arguments or {}}
-        approve = questions.approve(context, asked) if policy else None
+    async def call_tool(context: Any, params: t.CallToolRequestParams) -> t.CallToolResult | t.InputRequiredResult:
+        call = {"id": str(context.request_id or ""), "name": params.name, "arguments": params.arguments or {}}
+        approve = questions.approve(context, params) if policy else None
         beating = asyncio.create_task(_beat(context.session))
         try:
             (result,) = await box.arun([call], limit=LIMIT, policy=policy, approve=approve)

@@ -254,15 +254,19 @@ class Server:
     def _wants(self, name: str) -> bool:
         return (not self.only or _matches(name, self.only)) and not _matches(name, self.without)
 
-    def _tool(self, told: dict[str, Any]) -> AnyTool:
-        name, schema = told["name"], told.get("inputSchema")
-        others = {key: told[key] for key in ("title", "annotations", "outputSchema") if key in told}
-        refuse_hostile(self.prefix + name, told.get("description", ""), schema, **others)
+    def _tool(self, definition: dict[str, Any]) -> AnyTool:
+        name, schema = definition["name"], definition.get("inputSchema")
+        others = {key: definition[key] for key in ("title", "annotations", "outputSchema") if key in definition}
+        refuse_hostile(self.prefix + name, definition.get("description", ""), schema, **others)
         made = as_tool(
-            {"name": name, "description": told.get("description") or told.get("title"), "parameters": schema}
+            {
+                "name": name,
+                "description": definition.get("description") or definition.get("title"),
+                "parameters": schema,
+            }
         )
-        effect, reads = labels(told.get("annotations"))
-        return replace(made, function=Remote(self, told), timeout=self.timeout, effect=effect, reads=reads)
+        effect, reads = labels(definition.get("annotations"))
+        return replace(made, function=Remote(self, definition), timeout=self.timeout, effect=effect, reads=reads)
 
     def _unaccepted(self, offered: Sequence[dict[str, Any]]) -> dict[str, str]:
         """Return, by name, why a definition that differs from the accepted one is refused."""
@@ -288,12 +292,12 @@ class Server:
 class Remote:
     """A tool of a server, called by name."""
 
-    def __init__(self, server: Server, told: Mapping[str, Any]) -> None:
+    def __init__(self, server: Server, definition: Mapping[str, Any]) -> None:
         self.server = server
-        self.name: str = told["name"]
-        self.__doc__ = told.get("description")
+        self.name: str = definition["name"]
+        self.__doc__ = definition.get("description")
         self.__qualname__ = f"{self.name} of {server.address.description}"
-        hints: Mapping[str, Any] = told.get("annotations") or {}
+        hints: Mapping[str, Any] = definition.get("annotations") or {}
         self.again = bool(hints.get("readOnlyHint") or hints.get("idempotentHint"))
 
     async def __call__(self, **arguments: Any) -> Any:

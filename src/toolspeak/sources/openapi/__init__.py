@@ -102,32 +102,32 @@ def _tools(
     raise InvalidTool(f"{first}. Leave {what}{more}", tool=first.tool, path=first.path)
 
 
-def _tool(maker: Maker, found: NamedOperation, servers: Servers, bounds: Bounds, timeout: float) -> Tool[..., Any]:
+def _tool(maker: Maker, named: NamedOperation, servers: Servers, bounds: Bounds, timeout: float) -> Tool[..., Any]:
     try:
-        made = maker.operation(found)
-        refuse_hostile(found.name, made.description, made.parameters)
+        made = maker.operation(named)
+        refuse_hostile(named.name, made.description, made.parameters)
     except RecursionError:
         raise InvalidTool(
-            f"{maker.document.name}, {found.method.upper()} {found.path}: its schemas are nested too deeply",
-            tool=found.name,
+            f"{maker.document.name}, {named.method.upper()} {named.path}: its schemas are nested too deeply",
+            tool=named.name,
         ) from None
     except InvalidTool as error:
         raise InvalidTool(
-            f"{maker.document.name}, {found.method.upper()} {found.path}: {error}",
+            f"{maker.document.name}, {named.method.upper()} {named.path}: {error}",
             tool=error.tool,
             path=error.path,
         ) from None
     keys = maker.keys
-    credentials = keys.credentials(found.node)
+    credentials = keys.credentials(named.node)
     advice = ""
-    if not keys.given and (wanted := keys.wanted(found.node)):
+    if not keys.given and (wanted := keys.wanted(named.node)):
         advice = "no credentials were given: auth=… for " + " or ".join(
             " and ".join(names) for names in wanted if names
         )
-    function = function_of(made, servers.base(found), credentials, bounds, keys, advice)
-    effect = "read" if found.method in SAFE else "destructive" if found.method == "delete" else "write"
+    function = function_of(made, servers.base(named), credentials, bounds, keys, advice)
+    effect = "read" if named.method in SAFE else "destructive" if named.method == "delete" else "write"
     return Tool(
-        found.name, made.description, made.parameters, function, timeout=timeout, effect=effect, reads="untrusted"
+        named.name, made.description, made.parameters, function, timeout=timeout, effect=effect, reads="untrusted"
     )
 
 
@@ -136,15 +136,15 @@ def _listed(patterns: str | Sequence[str]) -> list[str]:
 
 
 def _chosen(
-    found: list[NamedOperation], only: list[str], without: list[str], read_only: bool, document: Document
+    operations: list[NamedOperation], only: list[str], without: list[str], read_only: bool, document: Document
 ) -> list[NamedOperation]:
     """Return the operations that are wanted. Raises UsageError for a pattern that matches none."""
     for pattern in (*only, *without):
-        if not any(_fits(one, [pattern]) for one in found):
-            known = [one.name for one in found]
+        if not any(_fits(one, [pattern]) for one in operations):
+            known = [one.name for one in operations]
             hint = did_you_mean(near(pattern, known)) or f" There are {_few(known)}"
             raise UsageError(f"{document.name} has no operation {pattern!r}.{hint}")
-    kept = [one for one in found if (not only or _fits(one, only)) and not _fits(one, without)]
+    kept = [one for one in operations if (not only or _fits(one, only)) and not _fits(one, without)]
     return [one for one in kept if one.method in SAFE] if read_only else kept
 
 

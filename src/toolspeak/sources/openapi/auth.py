@@ -145,41 +145,41 @@ def _schemes(document: Document) -> Iterable[Scheme]:
             yield Scheme(name, "bearer" if kind in ("oauth2", "openIdConnect") else "")
 
 
-def _secret(given: Any, scheme: Scheme) -> Secret:
+def _secret(value: Any, scheme: Scheme) -> Secret:
     """Return a secret in the form in which it is sent. Raises UsageError, without showing it, if it cannot be one."""
     if not scheme.kind:
         raise UsageError(f"the security scheme {scheme.name!r} is of an unsupported kind; use headers=…")
     if scheme.kind == "basic":
-        return _basic(given, scheme.name)
-    secret = _secret_text(given, scheme.name, "a text")
+        return _basic(value, scheme.name)
+    secret = _secret_text(value, scheme.name, "a text")
     if scheme.kind == "bearer":  # pasted with its prefix, such as `Bearer`
         secret = re.sub(r"\ABearer\s+", "", secret.strip(), flags=re.IGNORECASE)
     return clean_key(secret)
 
 
-def _basic(given: Any, name: str) -> Secret:
+def _basic(value: Any, name: str) -> Secret:
     """Return a user and a password from a pair or a string."""
-    pair = cast("list[Any]", given) if isinstance(given, (tuple, list)) else []
+    pair = cast("list[Any]", value) if isinstance(value, (tuple, list)) else []
     if len(pair) == 2:
         return _expanded(pair[0], name), _expanded(pair[1], name)
-    secret = _secret_text(given, name, "a text or a pair of user and password")
+    secret = _secret_text(value, name, "a text or a pair of user and password")
     if ":" not in secret:
         raise UsageError(f"the secret for {name!r} must be user:password, or a pair of both")
     return secret
 
 
-def _secret_text(given: Any, name: str, wanted: str) -> str:
-    if not isinstance(given, str):
-        raise UsageError(f"the secret for {name!r} must be {wanted}; got {type(cast('object', given)).__name__}")
-    return _expanded(given, name)
+def _secret_text(value: Any, name: str, wanted: str) -> str:
+    if not isinstance(value, str):
+        raise UsageError(f"the secret for {name!r} must be {wanted}; got {type(cast('object', value)).__name__}")
+    return _expanded(value, name)
 
 
-def _expanded(given: Any, name: str) -> str:
-    if not isinstance(given, str):
-        raise UsageError(f"the secret for {name!r} must be a text; got {type(given).__name__}")
-    match = _VARIABLE.fullmatch(given)
+def _expanded(value: Any, name: str) -> str:
+    if not isinstance(value, str):
+        raise UsageError(f"the secret for {name!r} must be a text; got {type(value).__name__}")
+    match = _VARIABLE.fullmatch(value)
     if not match:
-        return given
+        return value
     variable = match[1] or match[2]
     if not os.environ.get(variable):
         raise UsageError(f"the secret for {name!r} is to come from the environment, and {variable} is not set")

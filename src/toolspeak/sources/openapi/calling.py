@@ -132,11 +132,11 @@ def _filled(path: str, values: Mapping[str, str]) -> str:
     return "".join(parts)
 
 
-def _body(operation: Operation, given: Mapping[str, Any], headers: dict[str, str]) -> bytes | None:
+def _body(operation: Operation, arguments: Mapping[str, Any], headers: dict[str, str]) -> bytes | None:
     if not operation.media:
         return None
     slots = {slot.name: slot for slot in operation.slots if slot.place == "field"}
-    value = _body_value(operation, slots.values(), given)
+    value = _body_value(operation, slots.values(), arguments)
     if value is NO_BODY:
         return None
     if not isinstance(value, dict) and form_of(operation.media) in ("form", "multipart"):
@@ -145,12 +145,12 @@ def _body(operation: Operation, given: Mapping[str, Any], headers: dict[str, str
     return body
 
 
-def _body_value(operation: Operation, fields: Iterable[Slot], given: Mapping[str, Any]) -> Any:
+def _body_value(operation: Operation, fields: Iterable[Slot], arguments: Mapping[str, Any]) -> Any:
     """Return the argument that is the body, or an object of the arguments that are its fields; NO_BODY for none."""
     whole = next((slot for slot in operation.slots if slot.place == "body"), None)
     if whole is not None:
-        return given.get(whole.argument, NO_BODY)
-    value = {slot.name: given[slot.argument] for slot in fields if slot.argument in given}
+        return arguments.get(whole.argument, NO_BODY)
+    value = {slot.name: arguments[slot.argument] for slot in fields if slot.argument in arguments}
     return value if value or operation.bodied else NO_BODY
 
 

@@ -66,8 +66,8 @@ class Operation:
 
 def operations_of(document: Document) -> list[NamedOperation]:
     """Return every operation of a document in order, each with a unique name that every API accepts."""
-    taken: set[str] = set()
-    found: list[NamedOperation] = []
+    used: set[str] = set()
+    named: list[NamedOperation] = []
     for path, raw in cast("Mapping[str, Any]", document.data.get("paths") or {}).items():
         if path.startswith("x-"):
             continue
@@ -80,23 +80,23 @@ def operations_of(document: Document) -> list[NamedOperation]:
             if method not in METHODS:
                 continue
             one = document.follow(node, f"#/paths/{path}/{method}")
-            name = _name(one.get("operationId"), method, path, taken)
-            taken.add(name)
-            found.append(NamedOperation(name, method, path, item, one))
-    return found
+            name = _name(one.get("operationId"), method, path, used)
+            used.add(name)
+            named.append(NamedOperation(name, method, path, item, one))
+    return named
 
 
-def _name(given: Any, method: str, path: str, taken: set[str]) -> str:
+def _name(operation_id: Any, method: str, path: str, used: set[str]) -> str:
     """Return the operation's id, else its method and path, with a number if that is taken."""
-    told = _safe(given) if isinstance(given, str) else ""
+    told = _safe(operation_id) if isinstance(operation_id, str) else ""
     if told and not (told[0].isalpha() or told[0] == "_"):
         told = f"{method}_{told}"[:LONGEST]
     plain = _safe(f"{method}_{path}")
     for name in filter(None, (told, plain)):
-        if name not in taken:
+        if name not in used:
             return name
     count = 2
-    while (name := f"{(told or plain)[: LONGEST - 8]}_{count}") in taken:
+    while (name := f"{(told or plain)[: LONGEST - 8]}_{count}") in used:
         count += 1
     return name
 
@@ -113,20 +113,20 @@ class Maker:
         self.keys = keys
         self.schemas = Schemas(document)
 
-    def operation(self, found: NamedOperation) -> Operation:
+    def operation(self, named: NamedOperation) -> Operation:
         """Return the operation, ready to be called. Raises UsageError with the place of a part that is not understood."""
         properties: Fields = {}
         required: list[str] = []
         slots: list[Slot] = []
-        for node in self._parameters(found):
-            slot = self._slot(node, properties, found)
+        for node in self._parameters(named):
+            slot = self._slot(node, properties, named)
             if slot is None:
                 continue
             slots.append(slot)
-            properties[slot.argument] = self._schema(node, found)
+            properties[slot.argument] = self._schema(node, named)
             if node.get("required") is True or slot.place == "path":
                 required.append(slot.argument)
-        body = self._body(found, properties)
+        body = self._body(named, properties)
         if body is not None:
             slots += body.slots
             required += body.required
@@ -136,30 +136,30 @@ class Maker:
         schema["additionalProperties"] = False
         whole = self.schemas.whole(schema)
         return Operation(
-            found, _description(found.node), whole, tuple(slots), body.media if body else "",
-            body is not None and body.always, _accept(found.node, self.document),
+            named, _description(named.node), whole, tuple(slots), body.media if body else "",
+            body is not None and body.always, _accept(named.node, self.document),
         )  # fmt: skip
 
     # parameters
 
-    def _parameters(self, found: NamedOperation) -> Iterator[Mapping[str, Any]]:
+    def _parameters(self, named: NamedOperation) -> Iterator[Mapping[str, Any]]:
         """Yield the parameters of the path and of the operation, which win, then placeholders of the path that are not
         declared."""
         by_place: dict[tuple[str, str], Mapping[str, Any]] = {}
-        for owner in (found.item, found.node):
+        for owner in (named.item, named.node):
             listed: Any = owner.get("parameters") or []
             if not isinstance(listed, list):
-                raise UsageError(f"{self.document.name}, at {found.where}/parameters: expected a list")
+                raise UsageError(f"{self.document.name}, at {named.where}/parameters: expected a list")
             for raw in cast("list[Any]", listed):
-                node = self.document.follow(raw, f"{found.where}/parameters")
+                node = self.document.follow(raw, f"{named.where}/parameters")
                 name, place = node.get("name"), node.get("in")
                 if not isinstance(name, str) or not isinstance(place, str):
                     raise UsageError(
-                        f"{self.document.name}, at {found.where}/parameters: one has no name or no place (in)"
+                        f"{self.document.name}, at {named.where}/parameters: one has no name or no place (in)"
                     )
                 by_place[place, name] = node
         yield from by_place.values()
-        for name in re.findall(r"\{([^{}]+)\}", found.path):
+        for name in re.findall(r"\{([^{}]+)\}", named.path):
             if ("path", name) not in by_place:
                 yield {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
 
@@ -170,13 +170,13 @@ class Maker:
         fixed = place == "header" and name.lower() in NOT_A_PARAMETER
         return fixed or (place, name.lower()) in self.keys.hidden
 
-    def _slot(self, node: Mapping[str, Any], taken: Fields, found: NamedOperation) -> Slot | None:
+    def _slot(self, node: Mapping[str, Any], used: Fields, named: NamedOperation) -> Slot | None:
         """Return where a parameter goes; None for one that the model does not set."""
         name, place = str(node["name"]), str(node["in"])
-        where = f"{self.document.name}, at {found.where}/parameters: {short(name)}"
+        where = f"{self.document.name}, at {named.where}/parameters: {short(name)}"
         if place not in STYLES or place == "field":
             raise UsageError(f"{where} is in {short(place)}, which is neither path, query, header nor cookie")
-        if self._is_fixed(name, place, found.path):
+        if self._is_fixed(name, place, named.path):
             return None
         if place == "header" and not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
             raise UsageError(f"{where} is not a valid header name")
@@ -185,19 +185,19 @@ class Maker:
             raise UsageError(f"{where} has the style {short(style)}, which there is not in a {place}")
         explode = node.get("explode")
         return Slot(
-            _argument(name, place, taken), cast("Place", place), name, style,
+            _argument(name, place, used), cast("Place", place), name, style,
             explode if isinstance(explode, bool) else style == "form",
             node.get("allowReserved") is True, "content" in node,
         )  # fmt: skip
 
-    def _schema(self, node: Mapping[str, Any], found: NamedOperation) -> Any:
+    def _schema(self, node: Mapping[str, Any], named: NamedOperation) -> Any:
         content: Any = node.get("content")
         raw: Any = node.get("schema", {})
         if isinstance(content, Mapping) and content:
-            raw = self.document.follow(next(iter(cast("Mapping[str, Any]", content).values())), found.where).get(
+            raw = self.document.follow(next(iter(cast("Mapping[str, Any]", content).values())), named.where).get(
                 "schema", {}
             )
-        made: Any = self.schemas.translate(raw, f"{found.where}/parameters/{node['name']}")
+        made: Any = self.schemas.translate(raw, f"{named.where}/parameters/{node['name']}")
         if not isinstance(made, dict):
             return made
         schema = cast("Fields", made)
@@ -219,12 +219,12 @@ class Maker:
             case _:
                 return self.schemas.translate(schema, where)
 
-    def _body(self, found: NamedOperation, properties: Fields) -> _Body | None:
+    def _body(self, named: NamedOperation, properties: Fields) -> _Body | None:
         """Add the body's arguments to `properties`: its fields if each can keep its name, else `body`."""
-        if "requestBody" not in found.node:
+        if "requestBody" not in named.node:
             return None
-        where = f"{found.where}/requestBody"
-        node = self.document.follow(found.node["requestBody"], where)
+        where = f"{named.where}/requestBody"
+        node = self.document.follow(named.node["requestBody"], where)
         content: Any = node.get("content")
         if not isinstance(content, Mapping) or not content:
             return None
@@ -288,10 +288,10 @@ def _is_binary(node: Any) -> bool:
     return schema.get("format") in ("binary", "byte") or "contentMediaType" in schema or "contentEncoding" in schema
 
 
-def _keep_names(slots: Sequence[Slot], taken: Collection[str]) -> bool:
+def _keep_names(slots: Sequence[Slot], used: Collection[str]) -> bool:
     """Whether the fields of a body can be arguments under their own names."""
     names = {slot.argument for slot in slots}
-    return len(names) == len(slots) and names.isdisjoint(taken)
+    return len(names) == len(slots) and names.isdisjoint(used)
 
 
 def _as_text(schema: Any, slot: Slot) -> Any:
@@ -304,11 +304,11 @@ def _as_text(schema: Any, slot: Slot) -> Any:
     return {key: value for key, value in given.items() if key != "format"} | {"contentEncoding": "base64"}
 
 
-def _argument(name: str, place: str, taken: Iterable[str]) -> str:
+def _argument(name: str, place: str, used: Iterable[str]) -> str:
     """Return the argument's name for a parameter: its own if APIs accept it, else one derived from it; always unique."""
     safe = re.sub(r"_{2,}", "_", re.sub(r"[^A-Za-z0-9_.-]+", "_", name)).strip("_.-")[:LONGEST] or "value"
     plain = name if re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", name) else safe
-    known = set(taken)
+    known = set(used)
     for one in (plain, f"{plain[: LONGEST - 8]}_{place}"):
         if one not in known:
             return one
@@ -338,7 +338,7 @@ def _media_of_answers(node: Mapping[str, Any], document: Document) -> Iterator[s
 
 def _accept(node: Mapping[str, Any], document: Document) -> str:
     """Return the Accept header: JSON if a successful response has it, else what there is."""
-    found = dict.fromkeys(_media_of_answers(node, document))
-    clean = [media for media in found if re.fullmatch(r"[\w.+*/; =-]{1,100}", media) and "*" not in media]
+    named = dict.fromkeys(_media_of_answers(node, document))
+    clean = [media for media in named if re.fullmatch(r"[\w.+*/; =-]{1,100}", media) and "*" not in media]
     listed = [media for media in clean if form_of(media) == "json"] or clean or ["application/json"]
     return ", ".join(listed[:5]) + ", */*;q=0.1"

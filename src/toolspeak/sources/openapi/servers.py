@@ -19,9 +19,9 @@ class Servers:
     """The base address of each operation. `given` replaces everything that the document says; `variables` fill the
     placeholders in its addresses."""
 
-    def __init__(self, document: Document, given: str | None, variables: Mapping[str, str] | None) -> None:
+    def __init__(self, document: Document, address: str | None, variables: Mapping[str, str] | None) -> None:
         self.document = document
-        self.given = _base(given, "server") if given else None
+        self.given = _base(address, "server") if address else None
         self.variables = dict(variables or {})
         if unknown := [name for name in self.variables if name not in (known := self._variables())]:
             raise UsageError(
@@ -33,11 +33,11 @@ class Servers:
         """Return the origins that the configuration names: they may be anywhere, also on this machine."""
         return frozenset(origin(url) for url in (self.given, self.document.url) if url)
 
-    def base(self, found: NamedOperation | None = None) -> str:
+    def base(self, named: NamedOperation | None = None) -> str:
         """Return the base address of an operation, or of the whole document, without a trailing slash."""
         if self.given:
             return self.given
-        owners = (found.node, found.item, self.document.data) if found else (self.document.data,)
+        owners = (named.node, named.item, self.document.data) if named else (self.document.data,)
         listed: Any = next((owner["servers"] for owner in owners if owner.get("servers")), [{"url": "/"}])
         if not isinstance(listed, list):
             raise UsageError(f"{self.document.name}: servers must be a list")

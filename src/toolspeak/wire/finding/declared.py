@@ -125,9 +125,9 @@ def _check(name: str, field: Mapping[str, Any], where: str) -> None:
         raise cannot(f"{where}.content_args.{unknown[0]}", f"expected one of {', '.join(sorted(known)) or 'none'}")
 
 
-def _literals(told: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
+def _literals(value: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
     """The literals under the key. "eos", the end of the text, is no literal."""
-    given = told.get(key)
+    given = value.get(key)
     if given is None:
         return ()
     rows: Sequence[object] = cast("list[object]", given) if isinstance(given, list) else [given]

@@ -183,10 +183,10 @@ def _content(field: Field, names: Mapping[str, str]) -> JsonCall | Arguments:
     return JsonCall((*rows, (keys["name"], NAME), (keys["arguments"], ARGS)), also)
 
 
-def _loose(field: Field, told: Mapping[str, Any]) -> Keywords:
+def _loose(field: Field, options: Mapping[str, Any]) -> Keywords:
     """JSON with unquoted keys, or with other quotes around strings."""
     quotes: list[str] = []
-    for given in cast("Sequence[object]", told.get("string_delims") or [['"', '"']]):
+    for given in cast("Sequence[object]", options.get("string_delims") or [['"', '"']]):
         pair = cast("list[object]", given) if isinstance(given, list) else []
         if len(pair) != 2 or pair[0] != pair[1] or not isinstance(pair[0], str) or not pair[0]:
             raise cannot(f"{field.where}.content_args.string_delims", "expected pairs of equal quotes")
@@ -197,20 +197,20 @@ def _loose(field: Field, told: Mapping[str, Any]) -> Keywords:
         ":",
         tuple(quotes),
         escapes=quotes[0] == '"',
-        bare=bool(told.get("unquoted_keys")),
+        bare=bool(options.get("unquoted_keys")),
         constants=("true", "false", "null"),
     )
 
 
-def _tagged(field: Field, told: Mapping[str, Any]) -> Tagged:
+def _tagged(field: Field, options: Mapping[str, Any]) -> Tagged:
     """Arguments in tags, from the pattern of one of them."""
     where = f"{field.where}.content_args"
-    parser = as_object(told.get("value_parser") or {}, f"{where}.value_parser")
-    if told.get("merge_duplicates"):
+    parser = as_object(options.get("value_parser") or {}, f"{where}.value_parser")
+    if options.get("merge_duplicates"):
         raise cannot(f"{where}.merge_duplicates", "a parameter that comes twice is no list")
     if parser.get("name", "text") not in ("text", "json"):
         raise cannot(f"{where}.value_parser", "expected text or json: a tool's schema tells the type")
-    return _tag_pattern(told.get("tag_pattern"), where)
+    return _tag_pattern(options.get("tag_pattern"), where)
 
 
 def _pieces(pattern: object, where: str) -> tuple[Piece, ...]:

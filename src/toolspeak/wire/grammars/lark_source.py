@@ -40,8 +40,8 @@ IMPORT = re.compile(r"%import\s+common\s*(?:\.(\w+)(?:\s*->\s*(\w+))?|\(([\w\s,]
 
 def text_node(definition: str, spell: Spell, rules: Rules, key: str) -> Node | None:
     """The texts of a grammar, spelled by `spell`; None if the grammar cannot be parsed. `key` identifies the spelling."""
-    made = _definitions(definition)
-    return None if made is None else _Building(made, spell, rules, (key, definition)).node(Ref("start"))
+    nodes = _definitions(definition)
+    return None if nodes is None else _Building(nodes, spell, rules, (key, definition)).node(Ref("start"))
 
 
 def regex_node(pattern: str, spell: Spell, rules: Rules) -> Node | None:
@@ -56,38 +56,38 @@ def regex_node(pattern: str, spell: Spell, rules: Rules) -> Node | None:
 @lru_cache(64)
 def _definitions(definition: str) -> Mapping[str, Node] | None:
     try:
-        made = _read(COMMENT.sub(r"\1", definition))
-        _check(made)
+        rules = _read(COMMENT.sub(r"\1", definition))
+        _check(rules)
     except (ValueError, SyntaxError, RecursionError, OverflowError):
         return None
-    return made
+    return rules
 
 
-def _check(made: Mapping[str, Node]) -> None:
+def _check(rules: Mapping[str, Node]) -> None:
     """Raises ValueError for rules on which an engine would fail."""
-    if missing := {"start", *(ref for node in made.values() for ref in _refs(node))} - made.keys():
+    if missing := {"start", *(ref for node in rules.values() for ref in _refs(node))} - rules.keys():
         raise ValueError(f"no rule {missing}")
-    if _left_recursive(made):
+    if _left_recursive(rules):
         raise ValueError("a rule begins with itself")
-    if any(_repeats_empty(node, made) for node in made.values()):
+    if any(_repeats_empty(node, rules) for node in rules.values()):
         raise ValueError("nothing is repeated without end")
 
 
 def _read(text: str) -> dict[str, Node]:
     """The rules by name. Raises ValueError for anything unsupported."""
-    made: dict[str, Node] = {}
+    rules: dict[str, Node] = {}
     found = list(BEGINS.finditer(text))
     if text[: found[0].start() if found else None].strip():
         raise ValueError("a text before the first rule")
     ends = [*(match.start() for match in found[1:]), len(text)]
     for match, end in zip(found, ends, strict=True):
         if match["order"]:
-            made |= _imported(text[match.start() : end].strip())
+            rules |= _imported(text[match.start() : end].strip())
         else:
             reading = _Rule(text[match.end() : end])
-            made[match["name"]] = reading.options()
+            rules[match["name"]] = reading.options()
             reading.end()
-    return made
+    return rules
 
 
 def _imported(order: str) -> dict[str, Node]:
@@ -200,36 +200,36 @@ def _refs(node: Node) -> set[str]:
     return {name for part in _parts(node) for name in _refs(part)}
 
 
-def _may_be_empty(node: Node, made: Mapping[str, Node], inside: tuple[str, ...] = ()) -> bool:
+def _may_be_empty(node: Node, rules: Mapping[str, Node], inside: tuple[str, ...] = ()) -> bool:
     """Whether a node may match the empty text."""
     match node:
         case Lit(text):
             return not text
         case Seq(parts):
-            return all(_may_be_empty(part, made, inside) for part in parts)
+            return all(_may_be_empty(part, rules, inside) for part in parts)
         case Alt(options):
-            return any(_may_be_empty(option, made, inside) for option in options)
+            return any(_may_be_empty(option, rules, inside) for option in options)
         case Repeat(part, least):
-            return least == 0 or _may_be_empty(part, made, inside)
+            return least == 0 or _may_be_empty(part, rules, inside)
         case Ref(name):
-            return name not in inside and _may_be_empty(made[name], made, (*inside, name))
+            return name not in inside and _may_be_empty(rules[name], rules, (*inside, name))
         case _:
             return False
 
 
-def _repeats_empty(node: Node, made: Mapping[str, Node]) -> bool:
+def _repeats_empty(node: Node, rules: Mapping[str, Node]) -> bool:
     """Whether a node repeats something that may be empty without a limit."""
     match node:
-        case Repeat(part, _, None) if _may_be_empty(part, made):
+        case Repeat(part, _, None) if _may_be_empty(part, rules):
             return True
         case _:
-            return any(_repeats_empty(part, made) for part in _parts(node))
+            return any(_repeats_empty(part, rules) for part in _parts(node))
 
 
-def _left_recursive(made: Mapping[str, Node]) -> bool:
+def _left_recursive(rules: Mapping[str, Node]) -> bool:
     """Whether a rule is left-recursive, directly or through others."""
-    first = {name: _first(node, made) for name, node in made.items()}
-    for name in made:
+    first = {name: _first(node, rules) for name, node in rules.items()}
+    for name in rules:
         reached: set[str] = set()
         todo = [name]
         while todo:
@@ -241,14 +241,14 @@ def _left_recursive(made: Mapping[str, Node]) -> bool:
     return False
 
 
-def _first(node: Node, made: Mapping[str, Node]) -> set[str]:
+def _first(node: Node, rules: Mapping[str, Node]) -> set[str]:
     """The rules that a node may begin with."""
     if isinstance(node, Ref):
         return {node.name}
     found: set[str] = set()
     for part in _parts(node):
-        found |= _first(part, made)
-        if isinstance(node, Seq) and not _may_be_empty(part, made):
+        found |= _first(part, rules)
+        if isinstance(node, Seq) and not _may_be_empty(part, rules):
             break
     return found
 
@@ -256,8 +256,8 @@ def _first(node: Node, made: Mapping[str, Node]) -> set[str]:
 class _Building:
     """Builds nodes with their characters spelled."""
 
-    def __init__(self, made: Mapping[str, Node], spell: Spell, rules: Rules, key: tuple[str, str]) -> None:
-        self.made = made
+    def __init__(self, nodes: Mapping[str, Node], spell: Spell, rules: Rules, key: tuple[str, str]) -> None:
+        self.made = nodes
         self.spell = spell
         self.rules = rules
         self.key = key
