@@ -302,12 +302,16 @@ class RateLimited(ModelError):
 
 
 class BadRequest(ModelError):
-    """The server rejected the request itself; `tools_refused` if it did so because tools were offered."""
+    """The server rejected the request itself; `tools_refused` if it did so because tools were offered.
+
+    `code` is its HTTP status, 0 if there is none.
+    """
 
     status = 400
 
-    def __init__(self, message: str, *, tools_refused: bool = False) -> None:
+    def __init__(self, message: str, *, tools_refused: bool = False, code: int = 0) -> None:
         super().__init__(message)
+        self.code = code
         self.tools_refused = tools_refused
 
 

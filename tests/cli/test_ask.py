@@ -36,7 +36,10 @@ def test_words_before_a_call_are_no_answer_when_piped(cli: Cli, script: Script) 
     ("cities", "why"),
     [
         (["Oslo"] * 4, "the model made the same call with the same result 3 times"),
-        ([f"Oslo {i}" for i in range(17)], "the run reached its limit of 16 steps; to raise it: limits={'steps': …}"),
+        (
+            [f"Oslo {i}" for i in range(17)],
+            "the run reached its limit of 16 steps; to raise it: limits={'steps': …}, on the command line --steps",
+        ),
     ],
     ids=["repeats", "steps"],
 )
@@ -422,3 +425,23 @@ def test_what_looks_like_a_call_is_told(place: Path, cli: Cli) -> None:
     for done in told:
         assert "functionName" in done.stdout
         assert "note: a part of the text looks like a call of add" in done.stderr
+
+
+def test_the_limits_of_a_run_are_options(cli: Cli, script: Script) -> None:
+    model = script(*(wants("weather", city=f"Oslo {i}") for i in range(3)), "Sunny.")
+    done = cli("ask", "Weather?", "-t", "weather.py", "-m", model, "--steps", "2")
+    assert "its limit of 2 steps; to raise it: limits={'steps': …}, on the command line --steps" in done.stderr
+    assert sum(line.startswith("→") for line in done.stderr.splitlines()) == 2
+    done = cli("ask", "Weather?", "-t", "weather.py", "-m", model, "--calls", "1", "--json")
+    assert json.loads(done.stdout)["finish"] == "limit"
+    done = cli("chat", "-t", "weather.py", "-m", model, "--calls", "1", stdin="Weather?\n")
+    assert "its limit of 1 calls" in done.stderr
+    wrong = cli("ask", "Weather?", "-t", "weather.py", "-m", model, "--steps", "0")
+    assert (wrong.returncode, "0 is not in the range" in wrong.stderr) == (2, True)
+
+
+def test_an_answer_without_a_call_says_how_to_see_why(cli: Cli, script: Script) -> None:
+    prose = cli("ask", "Weather?", "-t", "weather.py", "-m", script("It is sunny."))
+    assert (prose.returncode, prose.stdout) == (0, "It is sunny.\n")
+    assert prose.stderr == "note: no tool was called; --explain shows what the model gets\n"
+    assert cli("ask", "Weather?", "-m", script("It is sunny.")).stderr == "", "no tool was offered"

@@ -73,7 +73,7 @@ def test_a_json_schema_and_a_whole_text(cli: Cli, script: Script, place: Path) -
         (["--schema", "person.py:Nobody"], "x", "has no Nobody"),
         (["--schema", "missing.json"], "x", "missing.json cannot be read"),
         (["--schema", "list.json"], "x", "expected a JSON Schema, which is an object, received list"),
-        (["--schema", "wrong.json"], "x", "means nothing"),
+        (["--schema", "wrong.json"], "x", "wrong.json: the schema is invalid, at /type"),
         (["--schema", "person.py:Person"], "\n", "the input is empty: expected a text"),
         (["--schema", "person.py:Person", "missing.txt"], "", "missing.txt cannot be read"),
     ],
@@ -93,3 +93,10 @@ def test_a_type_that_is_not_there_is_answered_with_those_that_are(cli: Cli) -> N
     assert done.returncode != 0
     assert "kinds.py has no Persn. Did you mean Person? It offers: Person, Mood" in done.stderr
     assert "greet" not in done.stderr
+
+
+def test_v_says_why_the_model_was_asked_again(cli: Cli, script: Script) -> None:
+    model = script('{"name": "Alice", "age": "many"}', ALICE)
+    done = cli("extract", "--schema", "person.py:Person", "--model", model, "-v", stdin="Alice is 31")
+    assert done.returncode == 0
+    assert "re-asked: the argument 'age' must be an integer; got \"many\"" in done.stderr

@@ -129,9 +129,14 @@ def test_a_key_made_here_opens_the_gateway(cli: Cli, tmp_path: Path) -> None:
     assert (again.returncode, again.stdout) == (2, "")
     assert "already has a key 'alice'" in again.stderr
     assert cli("serve", "--new-key", "bob", "--config", str(file)).stdout.startswith("[keys.bob]")
-    odd = cli("serve", "--new-key", 'o"dd name').stdout
-    file.write_text('[models.m]\nupstream = "scripted:Hello"\n' + odd)
-    assert 'o"dd name' in cli("serve", "--check", str(file)).stdout
+
+
+@pytest.mark.parametrize("name", ['o"dd name', "Zoë", "🔑", "a\\b", "a.b", "back\x7fspace"])
+def test_any_name_of_a_key_makes_lines_that_load(cli: Cli, tmp_path: Path, name: str) -> None:
+    (file := tmp_path / "gateway.toml").write_text(
+        '[models.m]\nupstream = "scripted:Hello"\n' + cli("serve", "--new-key", name).stdout, "utf-8"
+    )
+    assert name in cli("serve", "--check", str(file)).stdout
 
 
 def test_check_tells_what_is_wrong_or_what_it_comes_to(cli: Cli, tmp_path: Path) -> None:
@@ -148,6 +153,11 @@ def test_check_tells_what_is_wrong_or_what_it_comes_to(cli: Cli, tmp_path: Path)
     assert f"{file}:5: models.m.upstream: expected the name of a model" in bad.stderr
     file.write_text('[server]\nhost = "0.0.0.0"\n')
     assert "without a key" in cli("serve", "--check", str(file)).stderr
+    opened = cli("serve", "--check", str(file), "--insecure")
+    assert "key     none: anyone who can reach 0.0.0.0 can use the gateway" in opened.stdout
+    here = cli("serve", "--check", str(file), "--host", "127.0.0.1", "--model", "a=scripted:x")
+    assert "model   a: scripted:x" in here.stdout
+    assert "anyone on this machine" in here.stdout
     assert cli("serve", "--check", str(tmp_path / "none.toml")).returncode == 2
 
 
@@ -167,6 +177,8 @@ def test_check_tells_what_is_wrong_or_what_it_comes_to(cli: Cli, tmp_path: Path)
         (["--default", "none"], "the default model: expected a model that is served, got 'none'"),
         (["--api-key", "a b"], "expected a key"),
         (["--config", "none.toml"], "No such file"),
+        (["--check", "a.toml", "--config", "b.toml"], "leave out --config"),
+        (["--new-key", " "], "expected a name for the key"),
         (["--model", "m=scripted:a", "--dialect", "hermse"], "near ones: hermes"),
     ],
 )

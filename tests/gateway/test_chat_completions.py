@@ -330,7 +330,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "schema is missing"),
     (
         {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "strin"}}}},
-        "response_format: the schema means nothing",
+        "response_format: the schema is invalid",
     ),
 ]
 

@@ -253,9 +253,8 @@ def test_embeddings_refused(
 @pytest.mark.parametrize(
     ("answer", "status"),
     [
-        (web.json_response({"error": {"message": "no embeddings here"}}, status=404), 400),
         (web.json_response({"error": {"message": "slow down"}}, status=429, headers={"Retry-After": "99"}), 429),
-        (web.json_response({"error": "boom"}, status=501), 502),
+        (web.json_response({"error": "boom"}, status=500), 502),
         (web.json_response({"data": []}), 502),
         (web.json_response({"data": [{"index": 0, "embedding": ["x"]}]}), 502),
         (web.json_response({"data": [{"index": 0, "embedding": [True]}]}), 502),
@@ -273,6 +272,33 @@ def test_what_a_server_says_instead_of_vectors(
                 await client.embeddings.create(model="m", input="a")
         assert told.value.status_code == status
         assert server.url.removeprefix("http://") not in str(told.value.body)
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("status", [404, 405, 501])  # 501: llama.cpp
+def test_a_server_without_embeddings_is_told_by_the_field(status: int, serve_models: Callable[..., Any]) -> None:
+    answer = web.json_response({"error": {"message": "start it with --embeddings"}}, status=status)
+
+    async def go() -> None:
+        async with in_front_of(serve_models, "{url}/v1#up", answer) as (server, client):
+            with pytest.raises(openai.BadRequestError, match=r"'m' has no embeddings: .*start it with") as told:
+                await client.embeddings.create(model="m", input="a")
+        assert (told.value.param, told.value.code) == ("model", "unsupported_parameter")
+        assert server.url.removeprefix("http://") not in str(told.value.body)
+        assert len(server.paths) == 1, "it was asked again"
+
+    asyncio.run(go())
+
+
+def test_a_text_that_is_too_long_for_embeddings_is_told_by_the_field(serve_models: Callable[..., Any]) -> None:
+    answer = web.json_response({"error": {"message": "maximum context length is 512 tokens"}}, status=400)
+
+    async def go() -> None:
+        async with in_front_of(serve_models, "{url}/v1#up", answer) as (_, client):
+            with pytest.raises(openai.BadRequestError) as told:
+                await client.embeddings.create(model="m", input="a")
+        assert (told.value.param, told.value.code) == ("input", "context_length_exceeded")
 
     asyncio.run(go())
 

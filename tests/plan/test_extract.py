@@ -310,7 +310,7 @@ def test_what_is_no_json_schema() -> None:
 )
 def test_a_wrong_schema_is_told_by_the_place_in_it(schema: Any, place: str) -> None:
     """Not by the place in the tool that is made of it, which nobody wrote."""
-    with pytest.raises(ts.InvalidTool, match="^the schema means nothing, at " + re.escape(place)) as raised:
+    with pytest.raises(ts.InvalidTool, match="^the schema is invalid, at " + re.escape(place)) as raised:
         ts.extract("x", schema, model=native("x"))
     assert raised.value.tool == ""
 

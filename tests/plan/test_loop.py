@@ -241,7 +241,10 @@ def test_a_stream_tells_calls_results_and_limits() -> None:
     model = native(calls(ADD), "It is 3.")
     events = list(ts.stream("go", tools=[add], model=model, limits={"steps": 1}))
     assert CallStart("add", "c0") in events
-    limit = ts.Note("limit-steps", "the run reached its limit of 1 steps; to raise it: limits={'steps': …}")
+    limit = ts.Note(
+        "limit-steps",
+        "the run reached its limit of 1 steps; to raise it: limits={'steps': …}, on the command line --steps",
+    )
     assert Noted(limit) in events
     events = list(ts.stream("go", tools=[add], model=native(calls(ADD), "It is 3.")))
     kinds = [type(event) for event in events]

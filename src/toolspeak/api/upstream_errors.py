@@ -73,10 +73,10 @@ def failure(status: int, body: Any, *, retry_after: float | None = None) -> Mode
         if code == 404:
             said = f"{said or 'not found'} (are the address and the model's name right?)"
         return BadRequest(
-            f"the server refused the request ({code}): {said or 'no reason given'}", tools_refused=refused
+            f"the server refused the request ({code}): {said or 'no reason given'}", tools_refused=refused, code=code
         )
     if refused or FAILED_FOR_GOOD.search(said):
-        return BadRequest(f"the server refused the request ({code}): {said}", tools_refused=refused)
+        return BadRequest(f"the server refused the request ({code}): {said}", tools_refused=refused, code=code)
     return ServerFailed(
         f"the server failed{f' ({code})' if code else ''}: {said or 'no reason given'}",
         code=code,

@@ -85,6 +85,7 @@ def _log(_: click.Context, __: click.Parameter, count: int) -> None:
         warned.addHandler(handler)
         return
     log.setLevel(logging.DEBUG if count > 1 else logging.INFO)
+    logging.getLogger("toolspeak.content.notes").setLevel(logging.DEBUG)  # such as why a model is asked again
     if not any(isinstance(handler, logging.StreamHandler) for handler in log.handlers):
         handler = logging.StreamHandler()
         handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(message)s", "%H:%M:%S"))
@@ -230,6 +231,30 @@ def sampling_of(options: Mapping[str, Any]) -> Sampled:
     return cast(
         "Sampled", {name: options[name] for name in (*NAMES, "seed", "stop") if options.get(name) not in (None, ())}
     )
+
+
+LIMITS = (
+    click.option("--steps", type=click.IntRange(1), metavar="N", help="End the run after N replies.  [default: 16]"),
+    click.option(
+        "--seconds", type=click.FloatRange(0, min_open=True), metavar="N", help="End the run after N seconds."
+    ),
+    click.option(
+        "--tokens", type=click.IntRange(1), metavar="N", help="End the run after N tokens in all its replies."
+    ),
+    click.option("--calls", type=click.IntRange(1), metavar="N", help="End the run after N calls."),
+)
+
+
+def limits_options(command: F) -> F:
+    """Add the options of LIMITS to a command."""
+    for option in reversed(LIMITS):
+        command = option(command)
+    return command
+
+
+def limits_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the limits of a run among a command's options, for a verb."""
+    return {name: options[name] for name in ("steps", "seconds", "tokens", "calls") if options[name] is not None}
 
 
 class WholeSummaries(click.Group):

@@ -146,6 +146,15 @@ def show_hints(reply: Reply) -> None:
             Progress().note(f"note: {note.detail}")
 
 
+def show_no_call(reply: Reply, model: str) -> None:
+    """Print to standard error how to see why the model called no tool, if it called none."""
+    if not (any(step.reply.calls for step in reply.steps) or any(note.rule == "like-a-call" for note in reply.notes)):
+        check = (
+            "" if model.startswith(("local", "scripted", "replay")) else f", toolspeak doctor {model} checks its server"
+        )
+        Progress().note(f"note: no tool was called; --explain shows what the model gets{check}")
+
+
 def show_open(reply: Reply) -> None:
     """Print to standard error what a run lacks: an answer, or the approval of calls."""
     limits = "; ".join(note.detail for note in reply.notes if note.rule.startswith("limit-"))

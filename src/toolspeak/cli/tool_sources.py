@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from ..errors import UsageError
 from ..files import read_json
+from ..plan.extract import extraction
 from ..sources.mcp.config import named_in, servers_in, with_names
 from ..sources.modules import load, load_type, offered
 from ..toolbox import Toolbox
@@ -111,6 +112,10 @@ def kind_of(schema: str) -> Any:
     value = read_json(path)
     if not isinstance(value, dict):
         raise UsageError(f"{path}: expected a JSON Schema, which is an object, received {type(value).__name__}")
+    try:
+        extraction(value)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from None
     return cast("dict[str, Any]", value)
 
 

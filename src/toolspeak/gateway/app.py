@@ -36,7 +36,7 @@ from .limits.admission import Admission
 from .limits.batch_slots import BatchSlots
 from .limits.budgets import Metered, Spend, budgets_of
 from .limits.memory_trimming import Trimmer
-from .limits.schema_limits import bounded_tools, check_format
+from .limits.schema_limits import bounded_tools, with_usable_schema
 from .merge import side_by_side
 from .registry import Models, Served, check_able
 from .routes import Codec, Writer, answer_route, codec_for, known_path
@@ -243,6 +243,7 @@ class Gateway:
         length = exchange.header(b"content-length") or None
         raw = await read_body(exchange.receive, length, limits)
         exchange.received = len(raw)
+        exchange.body_schema = schema
         exchange.tools = bounded_tools(raw, limits, self.toolsets)
         body = await offloaded(len(raw), checked_body, raw, schema, limits)
         if alias in body and not body.get("model"):
@@ -261,7 +262,7 @@ class Gateway:
         """Answer a request whose body was read."""
         async with self.admitted(exchange):
             incoming = await (session.read(body) if session else exchange.understand(codec.read_request, body))
-            check_format(incoming.request.schema, incoming.schema_field, self.settings.limits)
+            incoming = with_usable_schema(incoming, self.settings.limits)
             incoming, running = await self.hosted.add(*await self.hosted.join(incoming), exchange.key)
             served = self.models.find(incoming.model, exchange.visible)
             served = self.observer.request_read(

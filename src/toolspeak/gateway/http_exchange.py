@@ -15,7 +15,8 @@ from ..api.json_stream import dumped
 from ..api.sse import CONTENT_TYPE
 from ..models.offload import LARGE
 from ..schema.infer import as_tools
-from ..types import Tool
+from ..schema.suggestions import misspelled
+from ..types import Schema, Tool
 from .body import Gone
 from .call_policy import CallPolicy
 from .telemetry.request_record import Record
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from .config.settings import Key
 
 T = TypeVar("T")
+NAMED = 20
+"""How many fields without effect a response names."""
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -42,7 +45,7 @@ class HttpExchange:
     It belongs to the task that creates it. `visible` says which models the client may see and use: all, unless its key
     says otherwise. `tools` makes Tools of what a body offers, within limits. `owner` is the name of the client's key,
     "" without one; stored data belongs to an owner. `key` is that key, and `policy` decides which calls the client
-    gets. `background` marks a line of a batch, which yields to requests.
+    gets. `body_schema` is that of the request's body. `background` marks a line of a batch, which yields to requests.
     """
 
     def __init__(
@@ -59,6 +62,7 @@ class HttpExchange:
         self.key: Key | None = None
         self.policy: CallPolicy | None = None
         self.background = False
+        self.body_schema: Schema = {}
         self.tools: Callable[[Any], tuple[Tool[..., Any], ...] | None] = as_tools
         self.span = span
         self.writer: Any = None
@@ -115,9 +119,14 @@ class HttpExchange:
         return await asyncio.to_thread(read, body, self.tools)
 
     def tell_ignored(self, names: Sequence[str]) -> None:
-        """Name, in a header, the fields of the body that have no effect."""
-        if names:
-            self.headers.append((b"x-toolspeak-ignored", _header_text(names)))
+        """Name, in headers, the fields of the body that have no effect, and the fields that some of them misspell."""
+        if not names:
+            return
+        self.headers.append((b"x-toolspeak-ignored", _header_text(names)))
+        meant = {name: found for name in names[:NAMED] if (found := _meant(name, self.body_schema))}
+        self.record.meant = tuple(meant.values())
+        if hints := [f"{_escaped(name)}: did you mean {found}?" for name, found in meant.items()]:
+            self.headers.append((b"x-toolspeak-hint", " ".join(hints).encode("ascii")))
 
     async def reply(self, status: int, body: bytes, content_type: bytes = b"application/json") -> None:
         """Send a whole response."""
@@ -241,5 +250,17 @@ class HttpExchange:
 
 def _header_text(names: Sequence[str]) -> bytes:
     """Return field names as a header value: characters that a header cannot carry are escaped."""
-    shown = [re.sub(r"[^\w.-]", "?", name[:64], flags=re.ASCII) for name in names[:20]]
-    return ", ".join([*shown, *(["..."] if len(names) > 20 else [])]).encode("ascii", "replace")
+    return ", ".join([*map(_escaped, names[:NAMED]), *(["..."] if len(names) > NAMED else [])]).encode("ascii")
+
+
+def _escaped(name: str) -> str:
+    return re.sub(r"[^\w.-]", "?", name[:64], flags=re.ASCII)
+
+
+def _meant(name: str, schema: Schema) -> str:
+    """Return the field in the schema of a body that a name such as `options.temprature` misspells, "" for none."""
+    *outer, last = name[:200].split(".")
+    for part in outer:
+        schema = schema.get("properties", {}).get(part, {})
+    found = misspelled(last, tuple(schema.get("properties", ())))
+    return found and ".".join([*outer, found])

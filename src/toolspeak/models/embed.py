@@ -8,6 +8,9 @@ from typing import Any, Protocol, runtime_checkable
 from ..api.embeddings import Vectors
 from .wrapper import within
 
+NONE_THERE = (404, 405, 501)
+"""The HTTP statuses by which servers without embeddings refuse."""
+
 
 @runtime_checkable
 class Embedder(Protocol):
@@ -16,7 +19,7 @@ class Embedder(Protocol):
     async def embed(self, texts: Sequence[str], *, dimensions: int | None = None) -> Vectors:
         """Return a vector for each text, of `dimensions` numbers if the model supports that.
 
-        Raises a ModelError if it cannot be reached, BadRequest if its server has no embeddings.
+        Raises a ModelError if it cannot be reached, BadRequest or ServerFailed if its server has no embeddings (see NONE_THERE).
         """
         ...
 

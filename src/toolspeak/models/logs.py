@@ -15,6 +15,10 @@ content = logging.getLogger("toolspeak.content")
 """The logger of texts and arguments. The gateway turns it off, because not every reader of logs may see them."""
 
 
+notes = content.getChild("notes")
+"""The logger of the details of notes, such as why a model is asked again. `-v` of a command turns it on."""
+
+
 def _logs(level: int) -> bool:
     """Whether the level is logged: otherwise nothing needs to be formatted."""
     return any((log.isEnabledFor(level), content.isEnabledFor(logging.DEBUG)))
@@ -36,7 +40,8 @@ def log_effect(effect: Effect, model: Model, level: int) -> None:
             for event in events:
                 if isinstance(event, Noted):
                     log.log(level, "%s", event.note.rule)
-                    content.debug("%s: %s", event.note.rule, event.note.detail)
+                    if not content.disabled:
+                        notes.debug("%s: %s", event.note.rule, event.note.detail)
 
 
 def log_outcome(outcome: Any, level: int) -> None:

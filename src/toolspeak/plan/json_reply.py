@@ -8,9 +8,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
+from ..errors import InvalidTool
 from ..schema import stepwise_json
 from ..schema.bounded_cache import BoundedCache
 from ..schema.check import check
+from ..schema.repair import repair_any
 from ..schema.validators import judge
 from ..schema.weight import weight
 from ..types import Message, Note, Reply, Request, Schema, Tool
@@ -72,9 +74,14 @@ def json_text(reply: Reply, schema: Schema) -> tuple[Reply, str]:
     )
 
 
-def check_form(schema: Schema) -> None:
-    """Raises InvalidTool for an invalid schema."""
-    judge(_tool(schema).parameters)
+def usable_form(schema: Schema) -> Schema:
+    """The schema, if it is valid; otherwise repaired as a tool's is. Raises InvalidTool if it cannot be repaired."""
+    try:
+        judge(_tool(schema).parameters)
+    except InvalidTool:
+        schema = repair_any(schema)
+        judge(_tool(schema).parameters)
+    return schema
 
 
 def _no_number(name: str) -> None:

@@ -241,7 +241,8 @@ class _Run:
         if why == "repeats":
             return Note("limit-repeats", f"the model made the same call with the same result {SAME} times")
         limit = getattr(self.limits, why)
-        return Note(f"limit-{why}", f"the run reached its limit of {limit:g} {why}; to raise it: limits={{{why!r}: …}}")
+        raised = f"limits={{{why!r}: …}}, on the command line --{why}"
+        return Note(f"limit-{why}", f"the run reached its limit of {limit:g} {why}; to raise it: {raised}")
 
     def circling(self) -> str:
         return "repeats" if any(count >= SAME for count in self.seen.values()) else ""

@@ -43,7 +43,7 @@ def spoken(wanted: str) -> str:
 
 
 _AN = ("integer", "object", "array", "email")
-_A = ("number", "string", "boolean", "date", "date-time", "time", "duration", "uuid", "uri")
+_A = ("number", "string", "boolean", "date", "date-time", "time", "duration", "uuid", "uri", "regex")
 _ARTICLES = {**dict.fromkeys(_AN, "an "), **dict.fromkeys(_A, "a ")}
 
 

@@ -280,7 +280,7 @@ class _Fixer:
 
 def _refuse(tool: str, path: str, why: str) -> NoReturn:
     where = f", at {path}" if path else ""
-    raise InvalidTool(f"{schema_of(tool)} means nothing{where}: {why}", tool=tool, path=path)
+    raise InvalidTool(f"{schema_of(tool)} is invalid{where}: {why}", tool=tool, path=path)
 
 
 def _takes_other_names(node: dict[str, Any], path: str) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Collection, Container, Iterable
+from functools import lru_cache
 from itertools import islice
 
 from .phrases import clipped
@@ -13,16 +15,23 @@ def near(name: str, names: Iterable[str], *, at_most: int = 3) -> tuple[str, ...
 
     Case, `_`, `-` and `.` are ignored, so that `getWeather` matches `get_weather`.
     """
-    import difflib
-
     plain: dict[str, list[str]] = {}
     for known in names:
         plain.setdefault(_plain(known), []).append(known)
     wanted = _plain(name)[:200]
     found = difflib.get_close_matches(wanted, plain, n=at_most, cutoff=0.6)
     if len(wanted) >= 3:
-        found += [key for key in plain if key not in found and (wanted in key or (len(key) >= 3 and key in wanted))]
+        inside = (key for key in plain if any((wanted in key, key in wanted and len(key) >= 3)))
+        found += [key for key in inside if key not in found]
     return tuple(known for key in found for known in plain[key])[:at_most]
+
+
+@lru_cache(4096)
+def misspelled(name: str, names: tuple[str, ...]) -> str:
+    """The one of `names` that `name` misspells, "" if there is none: a stricter test than that of `near`, for names
+    that need not be mistakes."""
+    plain = {_plain(known): known for known in names if name not in names}
+    return next((plain[key] for key in difflib.get_close_matches(_plain(name), plain, n=1, cutoff=0.8)), "")
 
 
 def did_you_mean(names: tuple[str, ...]) -> str:

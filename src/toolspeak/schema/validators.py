@@ -15,7 +15,7 @@ from typing import Any, NoReturn, Protocol, cast
 from ..errors import InvalidTool
 from ..types import Schema
 from .bounded_cache import BoundedCache
-from .phrases import clipped, schema_of
+from .phrases import expected, schema_of, short, spoken
 from .text_grammars import KEYWORD, Fits
 from .walk import escape, nodes, rebuild, resolve
 from .weight import weight
@@ -95,10 +95,10 @@ def _compile(schema: Schema, tool: str) -> Judge:
     except rs.ValidationError as error:
         path = "".join("/" + escape(str(part)) for part in error.instance_path)
         where = f", at {path}" if path else ""
-        why = clipped(error.message)
+        why = f"expected {spoken(expected(error))}, got {short(error.instance)}"
     except ValueError as error:
         raise InvalidTool(f"{schema_of(tool)} is not JSON: {error}", tool=tool) from None
-    raise InvalidTool(f"{schema_of(tool)} means nothing{where}: {why}", tool=tool, path=path) from None
+    raise InvalidTool(f"{schema_of(tool)} is invalid{where}: {why}", tool=tool, path=path) from None
 
 
 def _validator(schema: Schema, registry: Any = None) -> Judge:

@@ -10,6 +10,8 @@ from ..options import (
     Command,
     approve_option,
     image_option,
+    limits_of,
+    limits_options,
     model_by_name,
     model_option,
     policy_option,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 @system_option
 @image_option
 @sampling_options
+@limits_options
 @click.option("--explain", is_flag=True, help="Print the exact request, and send nothing.")
 @click.option("--dry-run", is_flag=True, help="Print the calls, and run none.")
 @approve_option
@@ -95,7 +98,9 @@ def _decide(out: Out, prompt: list[Message], box: Any, options: dict[str, Any]) 
     progress = Progress()
     progress.waiting()
     try:
-        reply = decide(prompt, tools=box, model=model, system=options["system"], **sampling_of(options))
+        reply = decide(
+            prompt, tools=box, model=model, system=options["system"], limits=limits_of(options), **sampling_of(options)
+        )
     finally:
         progress.ready()
     if options["as_json"]:
@@ -111,7 +116,7 @@ def _decide(out: Out, prompt: list[Message], box: Any, options: dict[str, Any]) 
 def _run(out: Out, prompt: list[Message], box: Any, options: dict[str, Any]) -> bool:
     from ..call_approval import approver
     from ..policy_file import read_policy
-    from ..run_view import Show, answer, as_json, failed, show_open
+    from ..run_view import Show, answer, as_json, failed, show_no_call, show_open
     from ..tool_sources import runnable
 
     policy = read_policy(options["policy_file"]) if options["policy_file"] else None
@@ -123,11 +128,13 @@ def _run(out: Out, prompt: list[Message], box: Any, options: dict[str, Any]) -> 
     try:
         reply = answer(
             prompt, runnable(box), show, model=model, system=options["system"], approve=approve, policy=policy,
-            **sampling_of(options),
+            limits=limits_of(options), **sampling_of(options),
         )  # fmt: skip
     finally:
         out.end_line()
     if options["as_json"]:
         out.json(as_json(reply, model.name))
     show_open(reply)
+    if len(box) and not options["as_json"]:
+        show_no_call(reply, model.name)
     return not failed(reply)

@@ -15,6 +15,8 @@ from ..options import (
     Command,
     approve_option,
     image_option,
+    limits_of,
+    limits_options,
     model_by_name,
     model_option,
     policy_option,
@@ -62,6 +64,7 @@ BANNER_TOOLS = 8
 @system_option
 @image_option
 @sampling_options
+@limits_options
 @click.option("-c", "--continue", "go_on", is_flag=True, help="Continue the last conversation.")
 @approve_option
 @policy_option
@@ -92,7 +95,7 @@ def chat(files: tuple[str, ...], go_on: bool, **given: Any) -> None:
             out, model_by_name(given["model"], given["dialect"]), box, ask, given["system"], path, messages
         )
         talk.policy, talk.files = policy, files
-        talk.sampling = sampling_of(given)
+        talk.sampling, talk.limits = sampling_of(given), limits_of(given)
         for image in given["images"]:
             talk.attach(image)
         if go_on:
@@ -122,6 +125,7 @@ class Conversation:
         self.out, self.model, self.box, self.approve, self.system = out, model, box, approve, system
         self.path, self.messages = path, messages
         self.sampling: Sampled = {}
+        self.limits: dict[str, Any] = {}
         self.policy: Policy | None = None
         self.files: tuple[str, ...] = ()
         self.images: list[str] = []
@@ -282,8 +286,9 @@ class Conversation:
         show = Show(self.out, live=self.out.terminal or not len(self.box), asks=self.approve is not None)
         try:
             reply = answer(
-                question, self.box, show, model=self.model, approve=self.approve, policy=self.policy, **self.sampling
-            )
+                question, self.box, show, model=self.model, approve=self.approve, policy=self.policy, limits=self.limits,
+                **self.sampling,
+            )  # fmt: skip
         finally:
             self.out.end_line()
         show_open(reply)

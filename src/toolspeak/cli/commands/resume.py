@@ -14,6 +14,8 @@ from ...files import read_text
 from ...schema.stepwise_json import loads_or
 from ..options import (
     Command,
+    limits_of,
+    limits_options,
     model_by_name,
     model_option,
     piped_text,
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 @model_option
 @prompt_dialect_option
 @policy_option
+@limits_options
 @click.option("--approve", multiple=True, metavar="ID", help="Run this call.")
 @click.option("--refuse", multiple=True, metavar="ID[=REASON]", help="Do not run this call; the model gets the reason.")
 @click.option("--edit", multiple=True, metavar="ID=JSON", help="Run this call with other arguments.")
@@ -70,7 +73,8 @@ def resume(ctx: click.Context, file: str, files: tuple[str, ...], policy_file: s
         model = model_by_name(given["model"], given["dialect"])
         show = Show(None if given["as_json"] else out, live=out.terminal)
         try:
-            reply = watch(play(data, dict(answered), tools=box, model=model, policy=policy), show)
+            limits = limits_of(given)
+            reply = watch(play(data, dict(answered), tools=box, model=model, policy=policy, limits=limits), show)
         finally:
             out.end_line()
         if given["as_json"]:

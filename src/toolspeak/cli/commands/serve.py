@@ -54,7 +54,9 @@ KEY_VARIABLE = "TOOLSPEAK_GATEWAY_KEY"
     help="Answer from recordings; each replaces the model with its name.",
 )
 @click.option("--insecure", is_flag=True, help="Allow requests from other machines without a key.")
-@click.option("--check", metavar="FILE", shell_complete=complete_file, help="Check a configuration file.")
+@click.option(
+    "--check", metavar="FILE", shell_complete=complete_file, help="Check a configuration file, with the other options."
+)
 @click.option("--new-key", metavar="NAME", help="Create a key, and print the lines for the configuration.")
 @click.option("--sample", is_flag=True, help="Print a configuration with comments.")
 def serve(check: str | None, new_key: str | None, sample: bool, **flags: Any) -> None:
@@ -72,7 +74,7 @@ def serve(check: str | None, new_key: str | None, sample: bool, **flags: Any) ->
     elif new_key is not None:
         _print_key(new_key, flags["config"])
     elif check is not None:
-        _check(check)
+        _check(flags, check)
     else:
         _serve(flags)
 
@@ -214,13 +216,13 @@ def _hello(settings: Settings, port: int) -> list[str]:
 # ------------------------------------------------------------------ what only prints
 
 
-def _check(path: str) -> None:
-    """Read a configuration and print a summary of it."""
-    from ...gateway.access.host_check import check_openness
-    from ...gateway.config.load import read_config, summary
+def _check(flags: dict[str, Any], path: str) -> None:
+    """Read a configuration, apply the flags over it, and print a summary of the result."""
+    from ...gateway.config.load import summary
 
-    settings = read_config(path)
-    check_openness(settings)
+    if flags["config"]:
+        raise UsageError("--check reads the file that follows it: leave out --config")
+    settings = read_settings({**flags, "config": path})
     click.echo("\n".join([f"{path} is valid", *summary(settings)]))
 
 
@@ -236,6 +238,8 @@ def _print_key(name: str, config: str | None) -> None:
             f"{config} already has a key {name[:100]!r}: choose another name, or remove [keys.{quoted(name)}]"
         )
 
+    if not name.strip():
+        raise UsageError("expected a name for the key, such as --new-key alice")
     key = new_key()
     click.echo(f"[keys.{quoted(name)}]\nhash = {quoted(hashed(key), always=True)}")
     click.echo(f"\nthe key of {name}, shown this once: {key}", err=True)

@@ -260,7 +260,8 @@ def _lines(content: str) -> dict[Place, int]:
 def quoted(name: str, *, always: bool = False) -> str:
     """Return a text as TOML: bare if it is a valid bare key, else quoted."""
     bare = bool(name) and name.isascii() and name.replace("-", "").replace("_", "").isalnum()
-    return name if bare and not always else json.dumps(name)
+    # JSON's escapes are TOML's, except that TOML has no surrogate pairs and must have U+007F escaped
+    return name if bare and not always else json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _keys(line: str) -> Place:

@@ -12,7 +12,7 @@ from typing import Any
 from ...dialects import get as get_dialect
 from ...errors import TemplateError, ToolspeakError, UsageError
 from ...files import read_text
-from ...models.http.address import USERINFO
+from ...models.http.address import USERINFO, is_loopback
 from ...models.resolve import model as named_model
 from ...schema.suggestions import did_you_mean, listed, near
 from ...sources.dialect_files import load_dialect
@@ -364,6 +364,18 @@ def _bounds(key: Key) -> list[str]:
     return [f"{value:,} {text}" for value, text in amounts if value is not None]
 
 
+def _key_lines(settings: Settings) -> list[str]:
+    """Return the summary lines of keys: who can use the gateway."""
+    if not settings.keys:
+        where = "on this machine" if is_loopback(settings.host) else f"who can reach {settings.host or 'this machine'}"
+        return [f"key     none: anyone {where} can use the gateway"]
+    opened = ["all models" if key.models is None else ", ".join(key.models) or "no model" for key in settings.keys]
+    return [
+        f"key     {key.name}: {'; '.join([what, *_bounds(key)])}"
+        for key, what in zip(settings.keys, opened, strict=True)
+    ]
+
+
 def summary(settings: Settings) -> list[str]:
     """Return a summary of the settings, one line per item, without secrets."""
     workers = "1 worker" if settings.workers == 1 else f"{settings.workers} workers"
@@ -372,11 +384,7 @@ def summary(settings: Settings) -> list[str]:
         spoken = f", dialect {get_dialect(model.dialect).name}" if model.dialect else ""
         lines.append(f"model   {name}: {', '.join(map(bare, model.upstreams))} ({model.mode}{spoken})")
     lines += _names(settings)
-    for key in settings.keys:
-        opened = "all models" if key.models is None else ", ".join(key.models) or "no model"
-        lines.append(f"key     {key.name}: {'; '.join([opened, *_bounds(key)])}")
-    if not settings.keys:
-        lines.append("key     none: anyone on this machine can use the gateway")
+    lines += _key_lines(settings)
     lines += policy_lines(settings) + mcp_lines(settings)
     lines += [f"origin  {origin}" for origin in settings.cors]
     if settings.store:

@@ -9,10 +9,11 @@ from ...api import embeddings
 from ...api.embeddings import Texts, Vectors
 from ...api.field_schemas import cannot
 from ...api.json_stream import Payload
-from ...errors import Refused
-from ...models.embed import embedder
+from ...errors import BadRequest, PromptTooLong, Refused, ServerFailed
+from ...models.embed import NONE_THERE, embedder
 from ...plan.token_estimate import about
 from ...types import Usage
+from ..errors import refused
 from ..http_exchange import HttpExchange
 
 if TYPE_CHECKING:
@@ -32,12 +33,15 @@ async def answer_embeddings(
     served = gateway.models.find(texts.model, exchange.visible)
     embeds = embedder(served.model)
     if embeds is None:
-        raise cannot("model", f"{texts.model!r} has no embeddings: use a model whose server has them")
+        raise _none(texts.model)
     exchange.tell_ignored(texts.ignored)
     exchange.record.model = served.settings.name
     async with gateway.admitted(exchange):
         spend = await gateway.spender(exchange, served)
-        vectors = await embeds.embed(texts.texts, dimensions=texts.dimensions)
+        try:
+            vectors = await embeds.embed(texts.texts, dimensions=texts.dimensions)
+        except (BadRequest, ServerFailed) as error:
+            raise _refused(error, texts.model) from None
         exchange.record.tokens_in = tokens = vectors.tokens
         if spend:
             spend(lambda: Usage(tokens or sum(map(about, texts.texts))))
@@ -46,3 +50,17 @@ async def answer_embeddings(
             said = f"dimensions: {texts.model!r} has only vectors of {length} numbers"
             raise Refused(said, code="unsupported_parameter", param="dimensions")
         await exchange.reply_json(200, write(vectors, texts))
+
+
+def _refused(error: BadRequest | ServerFailed, model: str) -> Refused:
+    """Return the error for the client when the model's server gives no vectors."""
+    if error.code in NONE_THERE:
+        return _none(model, f" ({error.reason})" if error.reason else "")
+    told = refused(error)
+    if isinstance(error, PromptTooLong):
+        told.param = "input"
+    return told
+
+
+def _none(model: str, why: str = "") -> Refused:
+    return cannot("model", f"{model!r} has no embeddings: use a model whose server has them{why}")

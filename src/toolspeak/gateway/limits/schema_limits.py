@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, cast
 
+from ...api.incoming import IncomingRequest
 from ...errors import InvalidTool, Refused
-from ...plan.json_reply import check_form
+from ...plan.json_reply import usable_form
 from ...schema.walk import MANY, NAMED, ONE, resolve
-from ...types import Schema, Tool
+from ...types import Tool
 from ..config.settings import Limits
 from ..tool_cache import Toolsets
 
@@ -63,15 +65,18 @@ def check_schema(schema: Any, where: str, limits: Limits) -> int:
     return size
 
 
-def check_format(schema: Schema | None, where: str, limits: Limits) -> None:
-    """Raises Refused for a schema that no text can be held to."""
+def with_usable_schema(asked: IncomingRequest, limits: Limits) -> IncomingRequest:
+    """Return the request with the schema of its reply repaired if needed. Raises Refused for one that is too large or
+    that no text can be checked against."""
+    schema, where = asked.request.schema, asked.schema_field
     if schema is None:
-        return
+        return asked
     check_schema(schema, where, limits)
     try:
-        check_form(schema)
+        usable = usable_form(schema)
     except InvalidTool as error:
         raise _refused(where, str(error)) from None
+    return asked if usable is schema else replace(asked, request=replace(asked.request, schema=usable))
 
 
 class _Work:

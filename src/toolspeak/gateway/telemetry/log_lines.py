@@ -25,7 +25,7 @@ AUDIT = "toolspeak.audit"
 RELOADS = "toolspeak.gateway.serve.reload"
 """The logger of changes of the configuration, which are logged at any verbosity."""
 CONTENT = "toolspeak.content"
-"""The logger of prompts and replies. The gateway writes none of it, at any verbosity."""
+"""The logger of prompts and replies, and of those below it. The gateway writes none of it, at any verbosity."""
 
 
 class Lines(logging.Handler):
@@ -42,7 +42,7 @@ class Lines(logging.Handler):
         self.detail = detail
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.name != CONTENT:
+        if not record.name.startswith(CONTENT):
             self.write(self.line(record))
 
     def line(self, record: logging.LogRecord) -> str:
@@ -126,7 +126,19 @@ def request_line(record: Record) -> str:
         }
     if record.first is not None:
         told["first"] = round(record.first, 6)
-    for name in ("estimated", "key", "code", "finish", "repairs", "reasks", "retries", "shown", "searches", "gone"):
+    for name in (
+        "estimated",
+        "key",
+        "code",
+        "finish",
+        "repairs",
+        "reasks",
+        "retries",
+        "shown",
+        "searches",
+        "meant",
+        "gone",
+    ):
         if value := getattr(record, name):
             told[name] = value
     if record.waited >= 0.001:

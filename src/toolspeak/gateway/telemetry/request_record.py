@@ -34,8 +34,8 @@ class Record:
 
     `status` is the status sent to the client, 499 if it left first. `code` is why the request was refused or failed,
     one of our codes, "" for success. `estimated` says that the tokens are estimated, because the server does not report
-    them. `shown` is how many tools the model saw, if not all; `searches` is how often it searched for others. Times are
-    in seconds: `seconds` in all, `first` to the first token.
+    them. `shown` is how many tools the model saw, if not all; `searches` is how often it searched for others. `meant`
+    are our fields that ignored ones misspell. Times are in seconds: `seconds` in all, `first` to the first token.
     """
 
     id: str = ""
@@ -59,6 +59,7 @@ class Record:
     reasks: int = 0
     shown: str = ""
     searches: int = 0
+    meant: tuple[str, ...] = ()
     retries: int = 0
     bytes: int = 0
     gone: bool = False
