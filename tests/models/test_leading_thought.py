@@ -90,6 +90,16 @@ def test_an_answer_is_never_a_thought(text: str) -> None:
         assert (reply.thought, reply.text) == ("", text)
 
 
+@pytest.mark.parametrize("size", [1, 3, 200])
+def test_a_closer_that_is_a_line_tells_of_a_thought_in_the_text(size: int) -> None:
+    text = "Rain is likely.\n</think>\n\nIt rains."
+    reply = collected(read(text, size))
+    assert reply.text == text
+    assert ["'</think>' stands alone" in note.detail for note in reply.notes] == [True]
+    for other in ("Write </think>\nat its end.", f"{THOUGHT}Write\n</think>\nnow.", "</think> ends it.\n"):
+        assert not collected(read(other, size)).notes
+
+
 def test_a_thought_that_is_not_closed() -> None:
     cut = collected(read("<think>I wonder </thi", finish="length"))
     assert (cut.thought, cut.text, cut.finish) == ("I wonder </thi", "", "length")

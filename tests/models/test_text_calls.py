@@ -40,6 +40,15 @@ LEFT = {
     "tool_code that prints": ("gemma-3-12b-it", '```tool_code\nprint(default_api.weather(city="Xiamen"))\n```'),
     "JSON fence": ("", f"```json\n{OBJECT}\n```"),
     "Python list": ("ToolACE-8B", '[weather(city="Xiamen")]'),
+    "OpenAI's tool_calls": (
+        "",
+        '{"tool_calls": [{"type": "function", "function": {"name": "weather", "arguments": "{\\"city\\": \\"Xiamen\\"}"}}]}',
+    ),
+    "OpenAI's function_call in a fence": (
+        "",
+        '```json\n{"function_call": {"name": "weather", "arguments": "{\\"city\\": \\"Xiamen\\"}"}}\n```',
+    ),
+    "LangChain's action": ("", '{"action": "weather", "action_input": {"city": "Xiamen"}}'),
 }
 """What a model writes, and the name of a model that is known to write so."""
 CASES = [(known, text) for known, text in LEFT.values() if known] + [("mine", text) for _, text in LEFT.values()]
@@ -272,9 +281,9 @@ UNREAD = {
     "Python between tags of JSON": ("Qwen2.5-7B-Instruct", "<tool_call>\nweather(city='Rome')\n</tool_call>"),
     "Python alone": ("mine", 'weather(city="Rome")'),
     "Python of a known model": ("Qwen2.5-7B-Instruct", 'weather(city="Rome")'),
-    "an API's own JSON": ("mine", json.dumps({"tool_calls": [{"type": "function", "function": json.loads(OBJECT)}]})),
-    "its arguments as text": (
-        "mine", json.dumps({"tool_calls": [{"function": {"name": "weather", "arguments": '{"city": "Rome"}'}}]})
+    "an API's own JSON": ("mine", json.dumps({"functionCall": {"name": "weather", "args": {"city": "Rome"}}})),
+    "a list of another API": (
+        "mine", json.dumps({"tool_uses": [{"recipient_name": "weather", "parameters": {"city": "Rome"}}]})
     ),
     "the name as the key": ("mine", '{"weather": {"city": "Rome"}}'),
     "ReAct with brackets": ("mine", "Action: weather[Rome]"),

@@ -226,3 +226,13 @@ def test_the_toolbox_says_what_is_in_doubt() -> None:
     problems = ts.Toolbox(delete).validate(call).problems
     assert len(problems) == 1
     assert "dry_run" in problems[0].message
+
+
+@pytest.mark.parametrize("size", [1, 7, 100])
+def test_a_text_as_the_argument_is_whole_only_with_its_closer(size: int) -> None:
+    tools = [ts.Tool("bash", "", {"type": "object", "properties": {"command": {"type": "string"}}})]
+    for text, whole in (("<tool: bash>\nrm -r /tmp/a\n</tool>", True), ("<tool: bash>\nrm -r /tmp/a", False)):
+        decoder = ts.Decoder("cwm", tools, "")
+        pieces = [text[at : at + size] for at in range(0, len(text), size)]
+        reply = ts.collect([*(event for piece in pieces for event in decoder.feed(piece)), *decoder.close()])
+        assert [(call.arguments, call.whole) for call in reply.calls] == [({"command": "rm -r /tmp/a"}, whole)]

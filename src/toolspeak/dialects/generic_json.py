@@ -2,7 +2,21 @@
 
 from dataclasses import replace
 
-from ..wire.dialect import ARGS, CALL, EXAMPLE, ID, NAME, TEXT, THOUGHT, TOOLS, Dialect, JsonCall, Speech, ToolJson
+from ..wire.dialect import (
+    ARGS,
+    CALL,
+    EXAMPLE,
+    ID,
+    NAME,
+    TEXT,
+    THOUGHT,
+    TOOLS,
+    Dialect,
+    JsonCall,
+    Kind,
+    Speech,
+    ToolJson,
+)
 
 GENERIC_JSON = Dialect(
     "generic-json",
@@ -12,8 +26,13 @@ GENERIC_JSON = Dialect(
             (
                 ("tool_call", CALL),
                 ("tool_calls", CALL),
+                ("function_call", CALL),
+                ("function", CALL),
+                ("type", Kind("function")),
                 ("name", NAME),
                 ("tool_name", NAME),
+                ("action", NAME),
+                ("action_input", ARGS),
                 ("arguments", ARGS),
                 ("parameters", ARGS),
                 ("args", ARGS),

@@ -2,21 +2,30 @@
 
 An engine without a parser for thoughts leaves them in the text: `<think>…</think>There are 59 days.` A thought is what
 stands between the marks of a thought in some dialect, if the opener is the first word of the reply. It streams as it
-comes. Anywhere else such marks are text, so an answer about them never becomes a thought.
+comes. Anywhere else such marks are text, so an answer about them never becomes a thought. A closer without an opener, alone
+on its line, leaves a note: the prompt opened the thought, and what came before the closer was passed on as text.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import cache
 
-from ..events import CallStart, Event, Finished, TextDelta, ThoughtDelta
+from ..events import CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
+from ..types import Note
 from ..wire.dialect import Dialect
 from ..wire.finding.model_names import known
 from ..wire.reading.lexicon import MARK
 
 BLANKS = 256
 """The most characters, white space above all, that are held back."""
+LINE = 64
+"""Characters of the longest line that is a closer."""
+STRAY = (
+    "{0!r} stands alone on a line, without an opener: the text before it may be a thought that the prompt opened. Start the "
+    "server with the parser for its model's thoughts, or give the dialect of the model"
+)
 
 
 class LeadingThought:
@@ -30,6 +39,8 @@ class LeadingThought:
         self._held = self._closer = ""
         self._begun = False
         """Whether a part of the thought was passed on."""
+        self._tail, self._stray = "\n", ""
+        """The end of the text, and the closer that is a line of it."""
         self._open: list[str] = []
         """The text from the opener on, while the thought is open."""
 
@@ -42,6 +53,8 @@ class LeadingThought:
         """The events that take the place of one."""
         if isinstance(event, TextDelta):
             return self._read(event.text)
+        if isinstance(event, Finished) and self._stray:
+            return [Noted(Note("stray-closer", STRAY.format(self._stray))), event]
         if not isinstance(event, ThoughtDelta | CallStart | Finished):
             return [event]
         held, self._held = self._held, ""
@@ -62,7 +75,7 @@ class LeadingThought:
         opener = next((one for one in self._closers if begun.startswith(one)), None)
         if opener is None:
             self._read = self._after
-            return [TextDelta(text)]
+            return self._after(text)
         self._closer, self._read, self._open = self._closers[opener], self._within, [opener]
         return self._within(begun[len(opener) :])
 
@@ -91,7 +104,17 @@ class LeadingThought:
         return [TextDelta(text)] if text else []
 
     def _after(self, piece: str) -> list[Event]:
+        seen = self._tail + piece
+        if not (self._stray or self._closer) and (line := _line_of(tuple(self._closers.values())).search(seen)):
+            self._stray = line[1]
+        self._tail = seen[-LINE:]
         return [TextDelta(piece)]
+
+
+@cache
+def _line_of(closers: tuple[str, ...]) -> re.Pattern[str]:
+    """A line that is one of these."""
+    return re.compile(rf"\n[ \t]*({'|'.join(map(re.escape, closers))})[ \t]*\n")
 
 
 def _without_start_of(word: str, text: str) -> int:

@@ -27,7 +27,7 @@ LONGEST = 20_000
 """Characters of the longest text that is looked through."""
 PROBLEMS = 3
 """The most problems of a call that are named."""
-KEYS = r"name|tool|tool_name|toolName|function|function_name|functionName|action"
+KEYS = r"name|tool|tool_name|toolName|function|function_name|functionName|recipient_name|action"
 """Keys of a JSON object that hold the name of a tool."""
 NEAR = 1_000
 """Characters between the name of a tool and that of an argument, at most."""

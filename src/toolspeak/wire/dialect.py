@@ -21,6 +21,7 @@ class Slot(Enum):
     ID = "the call's id"
     INDEX = "the number of the call"
     CALL = "a call, or a list of calls"
+    SERVER = "the server that has the tool"
     TEXT = "text meant for the user"
     THOUGHT = "the model's reasoning"
     SYSTEM = "the system text of the conversation"
@@ -34,8 +35,10 @@ class Slot(Enum):
     __hash__ = object.__hash__  # an Enum's own is written in Python, and the readers look slots up with every call
 
 
+DEFAULT_SERVER = "default"
+"""What SERVER is in a prompt and in a grammar: all tools stand under one server."""
 NAME, ARGS, ID, INDEX, CALL = Slot.NAME, Slot.ARGS, Slot.ID, Slot.INDEX, Slot.CALL
-TEXT, THOUGHT, EXAMPLE = Slot.TEXT, Slot.THOUGHT, Slot.EXAMPLE
+TEXT, THOUGHT, EXAMPLE, SERVER = Slot.TEXT, Slot.THOUGHT, Slot.EXAMPLE, Slot.SERVER
 SYSTEM, USER, TOOLS, TOOL_NAMES, DATE, RESULT = (
     Slot.SYSTEM,
     Slot.USER,

@@ -7,8 +7,10 @@ from typing import Any
 
 from ...types import Tool
 from ..dialect import (
+    DEFAULT_SERVER,
     INDEX,
     NAME,
+    SERVER,
     Dialect,
     JsonCall,
     Maybe,
@@ -76,6 +78,8 @@ def _indented(text: str, d: Dialect) -> str:
 def _slot(slot: Slot, d: Dialect, tool: Tool[..., Any]) -> Node:
     if slot is NAME:
         return Lit(tool.name)
+    if slot is SERVER:
+        return Lit(DEFAULT_SERVER)
     if slot is INDEX:
         return CALL_NUMBER
     return _id(d)

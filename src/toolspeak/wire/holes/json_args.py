@@ -88,19 +88,21 @@ def read_arguments(s: State, hole: Json, schema: Schema, tail: Tail) -> Scan[Non
             return s.note("no-arguments")
         if ended(s):
             raise Malformed("no arguments")
-    yield from read_hole(s, hole, schema, tail.follow, behind(tail.words, tail.after))
+    plain = yield from read_hole(s, hole, schema, tail.follow, behind(tail.words, tail.after))
+    if plain and tail.words and ended(s):
+        raise Malformed("unclosed arguments")  # only the closer says that a text is complete
 
 
 def read_hole(
     s: State, hole: Json, schema: Mapping[str, Any], follow: tuple[str, ...], beyond: tuple[str, ...] = ()
-) -> Scan[None]:
+) -> Scan[bool]:
     """Passes the arguments on as JSON text. If the hole may be `plain`, anything but a JSON object is the text of the
-    schema's first property ("input" without a schema), up to one of `follow` or the end."""
-    if not hole.plain or (yield from following(s)) == "{" or (yield from _holds_json(s)):
-        return (yield from read(s, s.args, s.note, beyond=beyond))
-    nothing = yield from at(s, *NULL, eat=False)
-    if nothing and (yield from _alone(s, len(nothing), follow)):
-        return (yield from read(s, s.args, s.note, beyond=beyond))
+    schema's first property ("input" without a schema), up to one of `follow` or the end. Returns whether it was."""
+    json = not hole.plain or (yield from following(s)) == "{" or (yield from _holds_json(s))
+    nothing = () if json else (yield from at(s, *NULL, eat=False))
+    if json or (nothing and (yield from _alone(s, len(nothing), follow))):
+        yield from read(s, s.args, s.note, beyond=beyond)
+        return False
     yield from blank(s)
     properties: object = schema.get("properties")
     key = next(iter(cast("Mapping[str, Any]", properties)), "input") if isinstance(properties, Mapping) else "input"
@@ -114,7 +116,7 @@ def read_hole(
         yield from _plain(s, marks(follow, SPECIAL) if any(follow) else None)
         s.args('"')
     s.args("}")
-    return None
+    return True
 
 
 def _unescaped(s: Source) -> Scan[bool]:

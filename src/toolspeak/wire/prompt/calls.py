@@ -11,9 +11,11 @@ from typing import Any, cast
 from ...types import Tool, ToolCall
 from ..dialect import (
     ARGS,
+    DEFAULT_SERVER,
     ID,
     INDEX,
     NAME,
+    SERVER,
     TEXT,
     TOOLS,
     Dialect,
@@ -75,7 +77,8 @@ def _part(part: Part, call: ToolCall, d: Dialect, index: int, place: int) -> str
         case JsonCall():
             return json_call.write(part, replace(call, id=_id_in(part, call, d, index)))
         case Slot():
-            return {NAME: call.name, ID: written_id(call.id, d, index), INDEX: str(place + d.index_base)}[part]
+            number, call_id = str(place + d.index_base), written_id(call.id, d, index)
+            return {NAME: call.name, ID: call_id, INDEX: number, SERVER: DEFAULT_SERVER}[part]
         case NumberedName():
             return numbered_name.write(part, call.name, index + d.index_base)
         case Maybe():

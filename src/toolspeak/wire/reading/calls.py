@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from html import unescape
 
-from ..dialect import ID, INDEX, NAME, Arguments, Json, JsonCall, Maybe, NumberedName, Raw, Slot
+from ..dialect import DEFAULT_SERVER, ID, INDEX, NAME, SERVER, Arguments, Json, JsonCall, Maybe, NumberedName, Raw, Slot
 from ..holes import ARGUMENTS, json_call, numbered_name
 from ..holes.hole import Tail
 from ..holes.spellings import unquoted
@@ -301,6 +301,8 @@ def _slot(s: State, p: Program, slot: Slot, call: Call, rest: Form) -> Scan[None
         _take_name(s, call, text, hit, rest)
     elif slot is ID:
         call.id = text
+    elif slot is SERVER:
+        s.note("server", text) if text != DEFAULT_SERVER else None
     elif not text.isdecimal():
         s.note("odd-index", text)
 

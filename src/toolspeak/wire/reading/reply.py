@@ -142,14 +142,11 @@ def _show(s: State, p: Program, word: str, block: CodeBlock) -> Scan[None]:
 
 def opened(s: State, p: Program, word: str, space: str) -> Scan[None]:
     """After the opener of a thought was consumed."""
-    if not p.split:
-        return s.say(space + word)
-    s.say("\n" if word[0] == "\n" else "")
-    if p.d.thinking:
+    s.say(("\n" if word[0] == "\n" else "") if p.split else space + word)
+    if p.split and p.d.thinking:
         if p.d.thinking.also:  # an incomplete opener may precede the complete one
             yield from at(s, p.d.thinking.open.strip())
         yield from skip(s, len(p.d.thinking.open) - len(p.d.thinking.open.rstrip()))
-    return None
 
 
 def thought(s: State, p: Program) -> Scan[Match | None]:
@@ -183,8 +180,8 @@ def thought(s: State, p: Program) -> Scan[Match | None]:
 
 def draft(s: State, p: Program, word: str) -> Scan[str | None]:
     """Reads on after the beginning of a call inside a thought, up to the word that ends the thought, or the next such
-    beginning. It is part of the thought, unless the thought never closes and only closers follow the calls: then the
-    model forgot to close it. Until that is known, everything up to a limit is held back."""
+    beginning. It is part of the thought, unless only closers follow the calls: then the reply has no other end. Until
+    that is known, everything up to a limit is held back."""
     if p.closers is None or p.opening is None:
         return None
     keep_from(s, word)
@@ -194,7 +191,7 @@ def draft(s: State, p: Program, word: str) -> Scan[str | None]:
         size[0] += len(text)
 
     end = yield from _until_limit(s, p.closers, wait, size)
-    over = end is None or (end in p.frames and not (yield from following(s)))
+    over = end is None or (end in (*p.frames, *p.unthink) and not (yield from following(s)))
     if over and s.closed and size[0] <= DRAFT:
         s.back()
         return (yield from last_calls(s, p))
@@ -211,7 +208,7 @@ def draft(s: State, p: Program, word: str) -> Scan[str | None]:
 
 
 def _until_limit(s: State, wanted: Marks, emit: Callable[[str], None], size: list[int]) -> Scan[str | None]:
-    """As `until`, but stops when more than the limit of a draft was passed on."""
+    """Like `until`, but stops above the limit of a draft."""
     scan = until(s, wanted, emit)
     while True:
         try:
@@ -225,19 +222,21 @@ def _until_limit(s: State, wanted: Marks, emit: Callable[[str], None], size: lis
 
 
 def last_calls(s: State, p: Program) -> Scan[str | None]:
-    """Reads the rest of a reply that ends inside a thought and has arrived. Returns "" if calls come last, which then
+    """Reads the rest of a reply that ends with a thought and has arrived. Returns "" if calls come last, which then
     count; anything else is part of the thought."""
-    wanted, voice = marks(p.drafts), s.voice
+    wanted, voice, closers = marks(p.drafts), s.voice, (*p.frames, *p.unthink)
     while (word := (yield from until(s, wanted, s.say, voice))) is not None:
         start, before, done = s.pos - len(word), s.mark(), True
         while word and done:
             keep_from(s, word)
             done = yield from attempt(s, p, word, True)
-            word = yield from at(s, *p.openers)
-        while done and p.frames and (yield from at(s, *p.frames)):
-            pass  # skip markers at the end of the turn
+            word = yield from at(s, *closers, *p.openers, eat=False)
+            word = "" if word in closers else (yield from at(s, *p.openers))
+        rule = "unclosed-thought"
+        while done and (closer := (yield from at(s, *closers))):
+            rule = "call-in-thought" if closer in p.unthink else rule
         if done and not (yield from following(s)):
-            s.out.insert(before[0], Noted(Note("unclosed-thought", "", s.base + start)))
+            s.out.insert(before[0], Noted(Note(rule, "", s.base + start)))
             s.settle()
             return ""
         said = s.text[start : s.pos]
