@@ -34,6 +34,20 @@ def test_what_numbers_are(text: str, values: list[float]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "value", "digits"),
+    [
+        ("12345678901234567.89", 12345678901234567.89, "12345678901234567.89"),
+        ("+1.00000000000000000001 thousand", 1000.0, "1000.00000000000000001000"),
+        ("12345678901234567.12 million", 12345678901234567120000, ""),
+        ("1.005 thousand", 1005, ""),
+        ("2.50", 2.5, ""),
+    ],
+)
+def test_a_number_keeps_the_digits_that_a_float_loses(text: str, value: float, digits: str) -> None:
+    assert [(one.value, one.digits) for one in numbers(text)] == [(value, digits)]
+
+
+@pytest.mark.parametrize(
     ("text", "percent"), [("5%", True), ("5 percent", True), ("5 per cent", True), ("5 points", False)]
 )
 def test_percents(text: str, percent: bool) -> None:

@@ -382,7 +382,26 @@ def test_a_decimal_beyond_its_bound_by_its_last_digit_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "reply", ['{"name": "record_price", "arguments": {"amount": %s}}', '{"amount": %s}', 'It is {"amount": %s}.']
+    "reply",
+    [
+        '{"name": "record_price", "arguments": {"amount": %s}}',
+        '{"amount": %s}',
+        'It is {"amount": %s}.',
+        '{"amount": %s, "currency": "EUR"}',
+    ],
 )
 def test_an_extracted_decimal_has_all_digits(reply: str) -> None:
     assert extract("…", Price, model=Scripted([reply % LONG])) == Price(amount=Decimal(LONG))
+
+
+def choose(amount: Decimal | int | None, either: Decimal | str = "", many: list[Decimal | bool] = []) -> dict[str, Any]:  # noqa: B006
+    return dict(locals())
+
+
+def test_a_decimal_among_other_types_has_all_digits() -> None:
+    text = f'{{"amount": {LONG}, "either": {LONG}, "many": [{LONG}, true]}}'
+    assert Toolbox(choose).call(ToolCall("1", "choose", json.loads(text), text)) == {
+        "amount": Decimal(LONG),
+        "either": LONG,
+        "many": [Decimal(LONG), True],
+    }

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence, Set
+from decimal import Decimal
 from typing import Any, cast
 
 from .. import stems
 from ..plan.effects import Plan, score
 from ..schema.kinds import DECIMAL
+from ..schema.stepwise_json import Digits
 from ..types import Schema
 from . import evidence
 from .entities import dates, nearness, spans as pieces, units
-from .entities.numbers import SECONDS, Number, numbers, runs, written_lists
+from .entities.numbers import EXACT, SECONDS, Number, numbers, runs, written_lists
 from .entities.spans import Span
 from .number_alignment import MOST, assign
 from .partial_call import PartialCall, described, is_number, is_text
@@ -217,12 +219,13 @@ def _as_int(value: float) -> int | float:
 def reading(number: Number, schema: Schema) -> int | float | str | None:
     """The number as the argument's type: 5 % is 0.05 unless percents are wanted; None if an integer is wanted and it
     is none. Of a Decimal the digits, if a float cannot hold them."""
-    if number.digits and schema.get("pattern") == DECIMAL:
-        return number.digits
     value = number.value
     said = f"{described(schema)} {schema.get('title', '')}".casefold()
     if number.seconds and (unit := _unit_of_time(said)) and unit != number.seconds:
         value = _as_int(value * number.seconds / unit)
+    elif number.digits and schema.get("pattern") == DECIMAL:
+        exact = Decimal(number.digits)
+        return f"{EXACT.scaleb(exact, -2) if number.percent and _is_fraction(said) else exact:f}"
     if schema.get("type") == "integer":
         return int(value) if float(value).is_integer() else None
     return round(value / 100, 10) if number.percent and _is_fraction(said) else value
@@ -253,12 +256,12 @@ def _settle_lists(filling: PartialCall, schemas: Mapping[str, Schema], required:
     inside = [span for span, _ in found]
     free = [one for one in numbers(filling.text) if not any(a <= one.span[0] < b for a, b in inside)]
     for run in runs(filling.text, free):
-        found.append(((run[0].span[0], run[-1].span[1]), [one.value for one in run]))
+        found.append(((run[0].span[0], run[-1].span[1]), [one.exact for one in run]))
     found.sort(key=lambda one: one[0])
     rows = [
         [
             nearness.nearness(filling.text, span, filling.cues[name]) + (0.0 if name in required else -EVIDENCE)
-            if _is_valid_list(schemas[name], value)
+            if _is_valid_list(schemas[name], with_digits(value, {}))
             else None
             for span, value in found
         ]
@@ -271,8 +274,21 @@ def _settle_lists(filling: PartialCall, schemas: Mapping[str, Schema], required:
     for name, place in zip(names, taken, strict=True):
         if place is not None:
             span, value = found[place]
-            filling.settled[name] = value
+            filling.settled[name] = with_digits(value, schemas[name])
             filling.use(span)
+
+
+def with_digits(value: Any, schema: Schema) -> Any:
+    """A value that was read, with its Digits as text where the schema is that of a Decimal, and as floats elsewhere."""
+    if isinstance(value, Digits):
+        return str(value) if schema.get("pattern") == DECIMAL else float(value)
+    if isinstance(value, dict):
+        return {key: with_digits(one, {}) for key, one in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        items: Any = schema.get("items")
+        inner = cast("Schema", items) if isinstance(items, Mapping) else {}
+        return [with_digits(one, inner) for one in cast("list[Any]", value)]
+    return value
 
 
 def _is_valid_list(schema: Schema, value: Sequence[Any]) -> bool:

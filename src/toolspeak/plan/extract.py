@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, cast
 
 from ..errors import GenerationError, InvalidCall, InvalidTool
 from ..schema.adapter import adapter
+from ..schema.coerce import coerce
 from ..schema.infer import as_tool
 from ..schema.repair import KEYWORDS, repair, repair_any
 from ..schema.tidy import generator, tidy
@@ -136,7 +137,9 @@ def reader(tool: Tool[..., Any], schema: Schema, *, bare: bool) -> Callable[[Rep
         arguments = without_ignored(call.arguments, schema, schema, ignored)
         if not ignored:
             return call
-        notes = (*call.notes, Note("ignored-keys", ", ".join(ignored)))
+        made, changes = coerce(tool, call.arguments, call.json)  # only its text has all digits of a Decimal
+        arguments = without_ignored(made, schema, schema, [])
+        notes = (*call.notes, *changes, Note("ignored-keys", ", ".join(ignored)))
         return replace(call, arguments=arguments, json=json.dumps(arguments), notes=notes)
 
     def written(passage: Passage) -> ToolCall | None:

@@ -18,7 +18,7 @@ from decimal import Decimal
 from typing import Any, cast
 
 from ..types import Note, Schema, Tool
-from .kinds import decimal_number
+from .kinds import takes_digits
 from .phrases import short
 from .stepwise_json import Digits, exact_number, loads_or
 from .validators import branch_judge, judge
@@ -160,13 +160,13 @@ class _Walk:
         return made
 
     def decimals(self, value: Any, exact: Any, schema: Any, path: str, depth: int) -> Any:
-        """The same value, with the digits as text where the schema is that of a Decimal and a float has lost some.
+        """The same value, with the digits as text where the schema takes a Decimal and a float has lost some.
         `exact` is the value with its `Digits`."""
         self.work.spend()
         node = self._follow(schema)
         if node is None or depth > _DEPTH or type(value) is not (float if isinstance(exact, Digits) else type(exact)):
             return value
-        if isinstance(exact, Digits) and decimal_number(node):
+        if isinstance(exact, Digits) and takes_digits(node):
             self.notes.append(
                 Note("coerced", f"{path}: {exact[:80]} is passed on as text, since a float would lose digits")
             )

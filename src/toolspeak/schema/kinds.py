@@ -40,15 +40,25 @@ DECIMAL = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 def decimal_number(schema: object) -> Mapping[str, Any] | None:
     """The alternative for numbers in the schema of a Decimal, which allows a number and its digits as text; None for
     any other schema."""
-    if not isinstance(schema, Mapping):
-        return None
-    node = cast("Mapping[str, Any]", schema)
-    options = [option for union in ("anyOf", "oneOf") for option in _list(node.get(union))]
-    match [option for option in options if option != {"type": "null"}]:
+    match [option for option in _options(schema) if option != {"type": "null"}]:
         case [{"type": "number"} as number, {"type": "string", "pattern": pattern}] if pattern == DECIMAL:
             return cast("Mapping[str, Any]", number)
         case _:
             return None
+
+
+def takes_digits(schema: object) -> bool:
+    """Whether the schema allows the digits of a Decimal as text, maybe among other types."""
+    options = (cast("Mapping[str, Any]", one) for one in _options(schema) if isinstance(one, Mapping))
+    return any(option.get("pattern") == DECIMAL for option in options)
+
+
+def _options(schema: object) -> list[Any]:
+    """The alternatives of a schema."""
+    if not isinstance(schema, Mapping):
+        return []
+    node = cast("Mapping[str, Any]", schema)
+    return [option for union in ("anyOf", "oneOf") for option in _list(node.get(union))]
 
 
 class Shapes:

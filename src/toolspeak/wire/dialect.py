@@ -21,7 +21,7 @@ class Slot(Enum):
     ID = "the call's id"
     INDEX = "the number of the call"
     CALL = "a call, or a list of calls"
-    SERVER = "the server that has the tool"
+    SERVER = "the server that has the tool, default"
     TEXT = "text meant for the user"
     THOUGHT = "the model's reasoning"
     SYSTEM = "the system text of the conversation"

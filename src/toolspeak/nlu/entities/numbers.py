@@ -9,9 +9,10 @@ import json
 import math
 import re
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any, cast
 
+from ...schema.stepwise_json import Digits, exact_number
 from .spans import Span
 
 DIGITS = re.compile(r"(?<![A-Za-z0-9_.^])[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?", re.ASCII)
@@ -43,6 +44,8 @@ MOST_SCALES = 2
 """The most scale words (thousand, million) in a row."""
 LONGEST_LIST = 2000
 """The most characters of a list."""
+EXACT = Context(prec=100)
+"""Arithmetic with all digits of a number and its scale."""
 LONGEST_JOINT = 12
 """The most characters between two numbers of a run."""
 
@@ -57,7 +60,12 @@ class Number:
     seconds: int = 0
     """The seconds of the unit of time after it; 0 if there is none."""
     digits: str = ""
-    """The number as written, if a float cannot hold all its digits."""
+    """All digits of its value, if a float cannot hold them."""
+
+    @property
+    def exact(self) -> int | float | Digits:
+        """Its value, or its Digits if a float cannot hold them."""
+        return Digits(self.digits) if self.digits else self.value
 
 
 def numbers(text: str) -> list[Number]:
@@ -75,44 +83,40 @@ def numbers(text: str) -> list[Number]:
                 whole = value.is_integer() and abs(value) < MOST_WHOLE
                 found.append(Number((match.start(), power.end()), int(value) if whole else value))
         elif not GLUED.match(text, match.end()):
-            found.append(_whole(text, match.start(), match.end(), _value(match[0]), _lost(match[0])))
+            found.append(_whole(text, match.start(), match.end(), _value(match[0])))
     for match in IN_WORDS.finditer(text):
         tens = SPELLED[match[1].lower()] if match[1] else 0
         last = match[2].lower()
-        found.append(_whole(text, match.start(), match.end(), tens + (SPELLED | OFTEN)[last]))
+        found.append(_whole(text, match.start(), match.end(), Decimal(tens + (SPELLED | OFTEN)[last])))
     return sorted(found, key=lambda one: one.span)
 
 
-def _whole(text: str, start: int, end: int, value: int | float, digits: str = "") -> Number:
-    """The number with the scale and the percent sign after it. Its digits are kept if there is neither."""
+def _whole(text: str, start: int, end: int, exact: Decimal) -> Number:
+    """The number with the scale and the percent sign after it."""
     bare = end
     for _ in range(MOST_SCALES):
         if not (scale := SCALE.match(text, end)):
             break
-        value, end = value * SCALES[(scale[1] or scale[2]).lower()], scale.end()
-        value = int(value) if isinstance(value, float) and value.is_integer() else value
+        exact = EXACT.multiply(exact, Decimal(SCALES[(scale[1] or scale[2]).lower()]))
+        end = scale.end()
+    whole = exact == exact.to_integral_value() if end > bare else exact.as_tuple().exponent == 0
     if half := HALF.match(text, end):
-        value, end = value + 0.5, half.end()
+        exact, end, whole = EXACT.add(exact, Decimal("0.5")), half.end(), False
+    value = int(exact) if whole else float(exact)
     percent = PERCENT.match(text, end)
     timed = TIMED.match(text, end)
     end = percent.end() if percent else end
     seconds = SECONDS[timed[1].lower()] if timed else 0
-    return Number((start, end), value, bool(percent), seconds, digits if end == bare else "")
+    lost = not whole and Decimal(repr(value)) != exact
+    return Number((start, end), value, bool(percent), seconds, f"{exact:f}" if lost else "")
 
 
-def _value(text: str) -> int | float:
-    plain = text.replace(",", "").lstrip("+")
-    return float(plain) if "." in plain else int(plain)
-
-
-def _lost(text: str) -> str:
-    """The number without thousands separators, if a float cannot hold all its digits; "" otherwise."""
-    plain = text.replace(",", "").lstrip("+")
-    return plain if "." in plain and Decimal(repr(float(plain))) != Decimal(plain) else ""
+def _value(text: str) -> Decimal:
+    return Decimal(text.replace(",", ""))
 
 
 def written_lists(text: str) -> list[tuple[Span, list[Any]]]:
-    """The lists that a text writes in brackets, `[1, 2]` or `['a', 'b']`, with their places."""
+    """The lists that a text writes in brackets, `[1, 2]` or `['a', 'b']`, with their places. They may have Digits."""
     found: list[tuple[Span, list[Any]]] = []
     opened: list[int] = []
     for bracket in re.finditer(r"[\[\]]", text):
@@ -131,7 +135,7 @@ def written_lists(text: str) -> list[tuple[Span, list[Any]]]:
 def _read(text: str) -> list[Any] | None:
     for written in (text, text.replace("'", '"')):
         try:
-            return cast("list[Any]", json.loads(written))
+            return cast("list[Any]", json.loads(written, parse_float=exact_number))
         except (ValueError, RecursionError):
             continue
     return None

@@ -32,7 +32,7 @@ from ..reading.source import (
 )
 from ..reading.state import State
 from .hole import ArgumentsHole, Tail
-from .unclosed import ended, holds_all
+from .unclosed import end_by, ended, holds_all
 
 if TYPE_CHECKING:
     from ..grammars.rules import Node, Rules
@@ -89,8 +89,8 @@ def read_arguments(s: State, hole: Json, schema: Schema, tail: Tail) -> Scan[Non
         if ended(s):
             raise Malformed("no arguments")
     plain = yield from read_hole(s, hole, schema, tail.follow, behind(tail.words, tail.after))
-    if plain and tail.words and ended(s):
-        raise Malformed("unclosed arguments")  # only the closer says that a text is complete
+    if plain:  # only the closer says that a text is complete
+        end_by(s, tail.words)
 
 
 def read_hole(

@@ -21,6 +21,12 @@ def closed(
         raise Malformed("unclosed arguments")
 
 
+def end_by(s: State, words: tuple[str, ...]) -> None:
+    """Raises Malformed if the text ends before the words that close the arguments."""
+    if words and ended(s):
+        raise Malformed("unclosed arguments")
+
+
 def holds_all(schema: Mapping[str, Any], keys: set[str]) -> bool:
     """Whether these are all the parameters of a known tool."""
     properties = schema.get("properties")
