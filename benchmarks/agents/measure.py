@@ -80,8 +80,10 @@ def with_tools(agent: str, body: dict[str, Any], count: int) -> dict[str, Any]:
     return {**body, "tools": every}
 
 
-def names_of(body: dict[str, Any]) -> list[str]:
-    return [name for tool in body["tools"] if (name := (tool.get("function") or tool).get("name"))]
+def names_of(tools: list[dict[str, Any]]) -> list[str]:
+    """The names of tools, and of namespaces and the tools inside them."""
+    own = [name for tool in tools if (name := (tool.get("function") or tool).get("name"))]
+    return list(dict.fromkeys([*own, *(name for tool in tools for name in names_of(tool.get("tools") or []))]))
 
 
 def random_name(chance: random.Random, taken: set[str]) -> str:
@@ -154,16 +156,12 @@ def main() -> None:
     for file in sorted(given.source.glob("*-alone.json")):
         kept = json.loads(file.read_text())
         agent, plain = kept["agent"], kept["requests"][0]["body"]
-        for variant in (
-            "",
-            "own renamed",
-            *(["all renamed"] if agent != "codex" else []),
-        ):  # its names are in two parts
+        for variant in ("", "own renamed", "all renamed"):
             for count in COUNTS:
                 body, new = with_tools(agent, plain, count), dict[str, str]()
                 if variant:
-                    own = set(names_of(plain))
-                    names = [name for name in names_of(body) if variant == "all renamed" or name in own]
+                    own = set(names_of(plain["tools"]))
+                    names = [name for name in names_of(body["tools"]) if variant == "all renamed" or name in own]
                     body, new = renamed(body, names, seed=len(names))
                 rows = [share(agent, body, new, context) for context in CONTEXTS]
                 least = min(found for found, _, _ in rows)

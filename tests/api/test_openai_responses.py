@@ -211,7 +211,7 @@ def test_a_turn_of_several_items_is_one_message() -> None:
     [
         ({"tools": [{"type": "teleport", "parameters": {}}]}, "tools.0.type", "are not supported"),
         ({"tools": [{"type": "teleport"}], "tool_choice": {"type": "beam"}}, "tool_choice.type", "only its provider runs"),
-        ({"input": [{"role": "user", "content": "x"}, {"type": "compaction_trigger"}]}, "input.1", "ask for a summary"),
+        ({"input": [{"type": "compaction_trigger"}, {"role": "user", "content": "x"}]}, "input.0", "the last item"),
         ({"tools": [{"type": "namespace", "name": "x", "tools": [{"type": "shell"}]}]}, "tools.0.tools.0.type",
          "are not supported"),
         ({"tools": [{"type": "function", "function": {"name": "x"}}]}, "tools.0.name", "beside its type"),

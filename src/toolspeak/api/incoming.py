@@ -30,7 +30,7 @@ class IncomingRequest:
     - `previous` is the id of the stored response to continue, `store` whether to store this one.
     - `servers` are the MCP servers that the client names. `listings` maps their labels to the tools that the client is
       told about. `tells_servers`: the client is told about calls of MCP tools that are run here. `sealed`: it sends
-      back data that only the server reads.
+      back data that only the server reads. `compacts`: the reply is a summary that replaces the conversation.
     """
 
     model: str
@@ -53,6 +53,7 @@ class IncomingRequest:
     listings: Mapping[str, tuple[Tool[..., Any], ...]] = field(default_factory=dict[str, tuple[Tool[..., Any], ...]])
     tells_servers: bool = False
     sealed: bool = False
+    compacts: bool = False
 
     @property
     def requests(self) -> tuple[Request, ...]:

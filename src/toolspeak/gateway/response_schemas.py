@@ -72,6 +72,8 @@ BATCH = obj(
         "request_counts": obj({"total": COUNT, "completed": COUNT, "failed": COUNT}),
     }
 )
+RESPONSE_ITEMS = many(obj({"id": {"type": "string"}, "type": {"type": "string"}}))
+RESPONSE_USAGE = obj({"input_tokens": COUNT, "output_tokens": COUNT, "total_tokens": COUNT})
 PAGE = obj(
     {
         "object": {"const": "list"},
@@ -223,10 +225,19 @@ SHAPES: dict[str, Schema] = {
             "error": {"type": "null"},
             "incomplete_details": {"type": ["object", "null"]},
             "model": {"type": "string"},
-            "output": many(obj({"id": {"type": "string"}, "type": {"type": "string"}})),
-            "usage": obj({"input_tokens": COUNT, "output_tokens": COUNT, "total_tokens": COUNT}),
+            "output": RESPONSE_ITEMS,
+            "usage": RESPONSE_USAGE,
         },
         toolspeak=ref("Notes"),
+    ),
+    "Compaction": obj(
+        {
+            "id": {"type": "string", "pattern": "^resp_"},
+            "object": {"const": "response.compaction"},
+            "created_at": {"type": "number"},
+            "output": RESPONSE_ITEMS,
+            "usage": RESPONSE_USAGE,
+        }
     ),
     "Items": PAGE,
     "File": FILE,

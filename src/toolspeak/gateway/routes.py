@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from ..api import anthropic, completions, ollama, openai_chat, openai_responses
 from ..api.ollama import generate
+from ..api.openai_responses import compact
 from ..errors import Refused
 from ..events import Event
 from ..schema.suggestions import did_you_mean, near
@@ -81,6 +82,7 @@ OPENAI = cast("Codec", openai_chat)
 COMPLETIONS = cast("Codec", completions)
 ANTHROPIC = cast("Codec", anthropic)
 RESPONSES = cast("Codec", openai_responses)
+COMPACT = cast("Codec", compact)
 OLLAMA = cast("Codec", ollama)
 GENERATE = cast("Codec", generate)
 
@@ -90,7 +92,8 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/v1/messages", generates(ANTHROPIC), ANTHROPIC),
     Route("POST", "/v1/messages/count_tokens", count_tokens.count_tokens, ANTHROPIC),
     Route("POST", "/v1/embeddings", embed, OPENAI),
-    Route("POST", "/v1/responses", responses.create, RESPONSES),
+    Route("POST", "/v1/responses", responses.creates(RESPONSES), RESPONSES),
+    Route("POST", "/v1/responses/compact", responses.creates(COMPACT), COMPACT),
     Route("GET", "/v1/responses/{response}", responses.show, RESPONSES),
     Route("GET", "/v1/responses/{response}/input_items", responses.show_input, RESPONSES),
     Route("DELETE", "/v1/responses/{response}", responses.drop, RESPONSES),

@@ -16,23 +16,16 @@ from ..field_schemas import cannot
 from ..json_stream import Payload, record, records
 from .client_tools import ANSWERED, CALLED, answered, called_arguments
 from .hosted_calls import hosted_call, opened_run
+from .summary_item import COMPACTED, NOT_OURS, SEALED, SUMMARIZE, SUMMARIZED, TRIGGER, opened_summary
 from .tools import TOOLS, Loaded, full_name, tool_names
 
 CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
-SEALED = "encrypted_content"
-"""The type of a part, and the field of an item, that only its provider can read."""
 RESULTS = ("function_call_output", "custom_tool_call_output")
 HOSTED = (
     "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_list_tools", "mcp_call",
-    "mcp_approval_request", "mcp_approval_response", "program", "program_output", "compaction", "context_compaction",
-    "configuration_update",
+    "mcp_approval_request", "mcp_approval_response", "program", "program_output", "configuration_update",
 )  # fmt: skip
 """Items of a provider and of its hosted tools. They are read if they contain a result."""
-COMPACTION = (
-    "conversations are not compacted here; ask for a summary in a message, as Codex does where this server is a provider of "
-    "its own in the configuration (model_provider)"
-)
-"""The advice for an item that requests a form of the conversation that only its provider can read."""
 
 
 def read_input(value: Any, first: Sequence[Message] = ()) -> tuple[list[Message], tuple[str, ...], list[Loaded]]:
@@ -45,6 +38,11 @@ def read_input(value: Any, first: Sequence[Message] = ()) -> tuple[list[Message]
     for at, item in enumerate(items, 1):
         reading.add(item, f"input.{at - 1}", last=at == len(items))
     return reading.messages, tuple(sorted(reading.ignored)), reading.loaded
+
+
+def asks_to_compact(value: Any) -> bool:
+    """Whether an `input` ends with a request to compact the conversation."""
+    return isinstance(value, list) and bool(value) and record(cast("Any", value[-1])).get("type") == TRIGGER
 
 
 class _Reading:
@@ -75,6 +73,7 @@ class _Reading:
             "tool_search_output": self._searched,
             "additional_tools": self._load,
             "agent_message": self._agent_message,
+            **dict.fromkeys(COMPACTED, self._compaction),
         }
 
     def add(self, item: Payload, at: str, *, last: bool) -> None:
@@ -85,8 +84,8 @@ class _Reading:
             read(item, at)
         elif kind == "item_reference":
             raise cannot(at, "references to items are not supported here: send the item itself")
-        elif kind == "compaction_trigger":
-            raise cannot(at, COMPACTION)
+        elif kind == TRIGGER:
+            self._compact(at, last)
         elif last or not kind:
             said = f"items of the type {str(kind)[:100]!r} are not supported" if kind else "an item needs a type"
             raise cannot(f"{at}.type", said)
@@ -127,6 +126,22 @@ class _Reading:
         said = _words(self._content(item.get("content"), f"{at}.content"))
         text = f"Message from {item.get('author')} to {item.get('recipient')}:\n{said}"
         self.messages.append({"role": "user", "content": text})
+
+    def _compact(self, at: str, last: bool) -> None:
+        """Ask the model for a summary of all messages so far."""
+        if not last:
+            raise Refused(f"{at}: {TRIGGER} must be the last item", code="invalid_value", param=at)
+        self.messages.append({"role": "user", "content": SUMMARIZE})
+
+    def _compaction(self, item: Payload, at: str) -> None:
+        """Add the summary of an item from an earlier compaction. Raises Refused for another server's summary."""
+        if not item.get(SEALED):
+            self.ignored.add(f"{at}.{item['type']}")
+            return
+        if (summary := opened_summary(item[SEALED])) is None:
+            raise cannot(f"{at}.{SEALED}", NOT_OURS)
+        self._open = None
+        self.messages.append({"role": "user", "content": SUMMARIZED + summary})
 
     def _content(self, value: Any, at: str) -> str | list[dict[str, Any]]:
         """A content without the parts that its provider alone can read, which are named as ignored."""

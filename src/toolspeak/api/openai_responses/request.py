@@ -14,7 +14,7 @@ from ..incoming import IncomingRequest
 from ..json_stream import Payload, record
 from ..named_servers import in_responses
 from ..openai_chat import is_strict
-from .items import read_input, write_input
+from .items import asks_to_compact, read_input, write_input
 from .tools import TOOLS, Tools, allowed, demanded_type, read_choice, read_tools, write_choice, write_tool
 
 SAMPLING = ("top_p", "presence_penalty", "frequency_penalty", "top_k", "min_p", "repetition_penalty")
@@ -107,6 +107,9 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> IncomingRe
     for name, why in ELSEWHERE.items():
         if fields.get(name):
             raise cannot(name, why)
+    compacts = asks_to_compact(fields["input"])
+    if compacts:
+        fields |= {"tool_choice": "none", "text": None, "include": None, "store": False}
     instructions = fields.get("instructions")
     first: list[Message] = [{"role": "system", "content": instructions}] if instructions else []
     messages, unread, loaded = read_input(fields["input"], first)
@@ -134,7 +137,7 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> IncomingRe
         fields["model"],
         request,
         stream=fields.get("stream") is True,
-        thoughts=fields.get("include_thinking") is not False,
+        thoughts=not compacts and fields.get("include_thinking") is not False,
         ignored=tuple(sorted({*_ignored(fields), *unread, *offer.ignored})),
         echo=_echo(fields),
         names=offer.names,
@@ -146,6 +149,7 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> IncomingRe
         previous=fields.get("previous_response_id") or "",
         store=fields.get("store") is not False,
         schema_field="text.format",
+        compacts=compacts,
     )
 
 

@@ -35,6 +35,8 @@ from .client_tools import CALLED, CLIENT_TOOLS
 from .hosted_calls import HostedItem, begun_events, hosted_item, listing, listing_events, sealed_events, sealed_run
 from .logprobs import write_logprob
 from .reply_events import reply_events
+from .summary_item import SEALED, check_summary, sealed_summary
+from .text_events import message_done, thought_done
 
 REASONS: dict[Finish, str] = {
     "length": "max_output_tokens",
@@ -74,6 +76,8 @@ class Building:
         self._listings, self._sealed = incoming.listings, incoming.sealed
         self._summary = bool(record(incoming.echo.get("reasoning")).get("summary"))
         self._thoughts = incoming.thoughts
+        self._compacts = incoming.compacts
+        self._says = "compaction" if incoming.compacts else "message"
         self._sequence = -1
         self._open: _Item | None = None
         self._logprobs: list[Payload] = []
@@ -105,7 +109,7 @@ class Building:
     def feed(self, event: Event) -> str:
         match event:
             case TextDelta(text):
-                return self._more("message", text)
+                return self._more(self._says, text)
             case ThoughtDelta(text):
                 return self._more("reasoning", text) if self._thoughts else ""
             case CallStart(name, id):
@@ -144,7 +148,9 @@ class Building:
         return self._tell_whole(sealed, sealed_events)
 
     def end(self) -> str:
-        """Return the last events of a response that the model ended."""
+        """Return the last events of a response that the model ended. Raises Refused for a summary that is empty or cut."""
+        if self._compacts:
+            check_summary(self._open.text if self._open else "", cut=self._finish in REASONS)
         status, said = self.status, self._open is not None or len(self.output) > len(self._listings)
         opened = "" if said else self._begin_text("message")[1]  # an empty reply is an empty text
         return opened + self._close(status) + self._tell_response(f"response.{status}", status)
@@ -201,6 +207,8 @@ class Building:
             item, opened = self._begin_text(kind)
             opened = closed + opened
         item.pieces.append(text)
+        if kind == "compaction":
+            return opened + self._tell("response.compaction.compacting", **self._at(item))
         if not item.head:  # a custom tool's input is known only when its arguments are complete
             return opened
         logprobs = self._take_logprobs(item) if kind == "message" else ""
@@ -213,7 +221,10 @@ class Building:
         return f',"logprobs":{dumped(tokens)}'
 
     def _begin_text(self, kind: str) -> tuple[_Item, str]:
-        """Open a message or reasoning item, with its only part."""
+        """Open a message or reasoning item, with its only part, or a compaction."""
+        if kind == "compaction":
+            item = _Item(kind, {"type": kind, SEALED: ""})
+            return item, self._add(item, "cmp", "")
         if kind == "message":
             value: Payload = {"type": "message", "role": "assistant", "content": []}
             part: Payload = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
@@ -275,12 +286,9 @@ class Building:
         at = self._at(item)
         match value["type"]:
             case "message":
-                part = value["content"][0]
-                told = self._tell(
-                    "response.output_text.done", **at, content_index=0, text=part["text"], logprobs=item.logprobs
-                ) + self._tell("response.content_part.done", **at, content_index=0, part=part)
+                told = self._tell_all(message_done(value, at, item.logprobs))
             case "reasoning":
-                told = self._close_thought(value, at)
+                told = self._tell_all(thought_done(value, at))
             case "custom_tool_call":
                 told = self._tell("response.custom_tool_call_input.delta", **at, delta=value["input"])
                 told += self._tell("response.custom_tool_call_input.done", **at, input=value["input"])
@@ -290,6 +298,8 @@ class Building:
             case kind if kind in CALLED:
                 begun = value | {"status": "in_progress"}
                 told = self._tell("response.output_item.added", output_index=len(self.output), item=begun)
+            case "compaction":
+                told = ""
             case _:
                 named = {"name": value["name"], "arguments": value["arguments"]}
                 told = self._tell("response.function_call_arguments.done", **at, **named)
@@ -297,16 +307,6 @@ class Building:
         self.output.append(value)
         self._open = None
         return told
-
-    def _close_thought(self, value: Payload, at: Payload) -> str:
-        if self._summary:
-            part = value["summary"][0]
-            return self._tell(
-                "response.reasoning_summary_text.done", **at, summary_index=0, text=part["text"]
-            ) + self._tell("response.reasoning_summary_part.done", **at, summary_index=0, part=part)
-        part = value["content"][0]
-        done = self._tell("response.reasoning_text.done", **at, content_index=0, text=part["text"])
-        return done + self._tell("response.content_part.done", **at, content_index=0, part=part)
 
     def _value(self, item: _Item, status: str) -> Payload:
         """Return an item with its whole content."""
@@ -321,6 +321,8 @@ class Building:
                 return value | {"content": [{"type": "reasoning_text", "text": text}]}
             case "custom_tool_call":
                 return value | {"input": custom_input(text)}
+            case "compaction":
+                return value | {SEALED: sealed_summary(text)}
             case kind if kind in CALLED:
                 return value | CALLED[kind].fields(text)
             case _ if item.hosted:

@@ -10,6 +10,7 @@ from ... import __version__
 from ...api import anthropic, batches, completions, embeddings, ollama, openai_chat, openai_responses
 from ...api.json_stream import JSON_LINES
 from ...api.ollama import generate
+from ...api.openai_responses import compact
 from ...types import Schema
 from ..body import with_nulls
 from ..http_exchange import HttpExchange
@@ -86,6 +87,7 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     ("POST", "/v1/responses"): Operation(
         "Answer a conversation, with tools", ("Response",), openai_responses.BODY, stream=EVENTS, asks=True
     ),
+    ("POST", "/v1/responses/compact"): Operation("Compact a conversation", ("Compaction",), compact.BODY, asks=True),
     ("GET", "/v1/responses/{response}"): Operation("Show a stored response", ("Response",)),
     ("GET", "/v1/responses/{response}/input_items"): Operation(
         "List the input items of a stored response", ("Items",), query={

@@ -16,12 +16,14 @@ from .pagination import page, query
 
 if TYPE_CHECKING:
     from ..app import Gateway
+    from ..routes import Codec, Handle
 
 
 class Session:
-    """One request to /v1/responses, before and after the model answers."""
+    """One request to /v1/responses, before and after the model answers. `codec` reads its body."""
 
-    def __init__(self, gateway: Gateway, exchange: HttpExchange) -> None:
+    def __init__(self, gateway: Gateway, exchange: HttpExchange, codec: Codec) -> None:
+        self._read_request = codec.read_request
         self._store = gateway.store
         self._owner = exchange.owner
         self._longest = gateway.settings.limits.body
@@ -32,16 +34,16 @@ class Session:
 
     async def read(self, body: dict[str, Any]) -> IncomingRequest:
         """Return the request, including the earlier conversation. Raises Refused."""
-        self._input = given = body["input"]  # only the new items are stored
+        self._input = given = [] if body.get("input") is None else body["input"]  # only the new items are stored
         previous = body.get("previous_response_id") or ""
         items = cast("list[dict[str, Any]]", given) if isinstance(given, list) else []
         places = {str(item["id"])[:200]: f"input.{at}" for at, item in enumerate(items) if is_reference(item)}
         if previous or places:
             body = {**body, "input": await self._whole(previous, given, places)}
-        asked = await self._exchange.understand(openai_responses.read_request, body, beside=self._earlier.size)
+        asked = await self._exchange.understand(self._read_request, body, beside=self._earlier.size)
         self._saves = asked.store and self._store is not None
         ignored = ("store",) if body.get("store") is True and not self._saves else ()
-        echo = {**asked.echo, "store": self._saves}
+        echo = {**asked.echo, "store": self._saves} if "store" in asked.echo else asked.echo
         return replace(asked, store=self._saves, echo=echo, ignored=(*asked.ignored, *ignored))
 
     async def save(self, response: dict[str, Any]) -> None:
@@ -82,9 +84,13 @@ def _not_stored(where: str) -> Refused:
     return Refused(said, code="unsupported_parameter", param="previous_response_id")
 
 
-async def create(gateway: Gateway, exchange: HttpExchange, _: str) -> None:
-    """Answers `POST /v1/responses`."""
-    await gateway.generate(exchange, openai_responses, Session(gateway, exchange))
+def creates(codec: Codec) -> Handle:
+    """Return the handler of `POST /v1/responses`, or of one of its forms, in which a model generates the response."""
+
+    async def handle(gateway: Gateway, exchange: HttpExchange, _: str) -> None:
+        await gateway.generate(exchange, codec, Session(gateway, exchange, codec))
+
+    return handle
 
 
 async def show(gateway: Gateway, exchange: HttpExchange, key: str) -> None:

@@ -1,0 +1,54 @@
+"""`POST /v1/responses/compact`: the same as a request that ends with `compaction_trigger`, with a body of its own.
+
+The reply is the input of the next request: the user's messages, then the item with the summary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ...errors import Refused
+from ...schema.infer import as_tools
+from ...types import Reply, Schema
+from ..incoming import IncomingRequest, Stamp
+from ..json_stream import Payload
+from . import request, writer
+from .items import stored_items
+from .summary_item import TRIGGER
+from .tools import Tools
+from .writer import ReplyWriter, write_error
+
+__all__ = ["BODY", "ReplyWriter", "read_request", "write_error", "write_reply"]
+
+_fields: Mapping[str, Any] = request.BODY["properties"]
+BODY: Schema = {
+    **request.BODY,
+    "required": ["model"],
+    "properties": {**_fields, "input": {"anyOf": [_fields["input"], {"type": "null"}]}},
+}
+"""The schema of a request body. The input may be missing if the request continues from a stored response."""
+
+
+def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> IncomingRequest:
+    """Parse a body that matches BODY. Raises UsageError or Refused for a request that cannot be served."""
+    given = body.get("input") or []
+    items = [{"role": "user", "content": given}] if isinstance(given, str) else given
+    if not items:
+        raise Refused("input: there is nothing to compact", code="invalid_value", param="input")
+    incoming = request.read_request({**body, "input": [*items, {"type": TRIGGER}], "stream": False}, tools)
+    return replace(incoming, echo={"output": [item for item in items if item.get("role") == "user"]})
+
+
+def write_reply(replies: Sequence[Reply], incoming: IncomingRequest, stamp: Stamp) -> Payload:
+    """Return the body of the reply."""
+    told = writer.write_reply(replies, replace(incoming, echo={}), stamp)
+    kept = stored_items(incoming.echo["output"], stamp.id)
+    return {
+        "id": told["id"],
+        "object": "response.compaction",
+        "created_at": told["created_at"],
+        "output": [*kept, *told["output"]],
+        "usage": told["usage"],
+    }
