@@ -13,7 +13,7 @@ from ...errors import Refused
 from ...schema.infer import as_tools
 from ...types import Reply, Schema
 from ..incoming import IncomingRequest, Stamp
-from ..json_stream import Payload
+from ..json_stream import Payload, records
 from . import request, writer
 from .items import stored_items
 from .summary_item import TRIGGER
@@ -33,9 +33,9 @@ BODY: Schema = {
 
 def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> IncomingRequest:
     """Parse a body that matches BODY. Raises UsageError or Refused for a request that cannot be served."""
-    given = body.get("input") or []
-    items = [{"role": "user", "content": given}] if isinstance(given, str) else given
-    if not items:
+    current: Any = body.get("input")
+    items: list[Payload] = [{"role": "user", "content": current}] if isinstance(current, str) else records(current)
+    if not current:
         raise Refused("input: there is nothing to compact", code="invalid_value", param="input")
     incoming = request.read_request({**body, "input": [*items, {"type": TRIGGER}], "stream": False}, tools)
     return replace(incoming, echo={"output": [item for item in items if item.get("role") == "user"]})

@@ -42,7 +42,7 @@ def read_input(value: Any, first: Sequence[Message] = ()) -> tuple[list[Message]
 
 def asks_to_compact(value: Any) -> bool:
     """Whether an `input` ends with a request to compact the conversation."""
-    return isinstance(value, list) and bool(value) and record(cast("Any", value[-1])).get("type") == TRIGGER
+    return not isinstance(value, str) and any(item.get("type") == TRIGGER for item in records(value)[-1:])
 
 
 class _Reading:

@@ -34,7 +34,8 @@ class Session:
 
     async def read(self, body: dict[str, Any]) -> IncomingRequest:
         """Return the request, including the earlier conversation. Raises Refused."""
-        self._input = given = [] if body.get("input") is None else body["input"]  # only the new items are stored
+        given: Any = [] if body.get("input") is None else body["input"]
+        self._input = given  # only the new items are stored
         previous = body.get("previous_response_id") or ""
         items = cast("list[dict[str, Any]]", given) if isinstance(given, list) else []
         places = {str(item["id"])[:200]: f"input.{at}" for at, item in enumerate(items) if is_reference(item)}
