@@ -43,15 +43,15 @@ def audit(call: ToolCall, decision: Decision | None, outcome: str, *, who: str =
     span = _span()
     if not (span or log.isEnabledFor(logging.INFO)):
         return
-    told = {name: getattr(decision, name, "") for name in ("verdict", "rule", "origin")}
-    row = {"outcome": outcome, **told, "call": digest([call.name, call.arguments]), "who": who}
-    shown = {name: value for name, value in row.items() if value}
+    fields = {name: getattr(decision, name, "") for name in ("verdict", "rule", "origin")}
+    row = {"outcome": outcome, **fields, "call": digest([call.name, call.arguments]), "who": who}
+    line = {name: value for name, value in row.items() if value}
     if span:
-        span.add_event(EVENT, {f"toolspeak.decision.{name}": value for name, value in shown.items()})
+        span.add_event(EVENT, {f"toolspeak.decision.{name}": value for name, value in line.items()})
     extra: dict[str, Any] = {"audit": row}
     if any(getattr(one, "arguments", False) for one in log.handlers):
         extra["audit_arguments"] = canonical([call.name, call.arguments])
-    log.info(" ".join(f"{name}={value}" for name, value in shown.items()), extra=extra)
+    log.info(" ".join(f"{name}={value}" for name, value in line.items()), extra=extra)
 
 
 def _span() -> Any:

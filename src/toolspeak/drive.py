@@ -86,11 +86,11 @@ async def play(
                 return
             begun = outcome = failure = None
             await asyncio.sleep(0)  # a model that never waits must not keep others, or a cancellation, from running
-            asked = _model_of(effect, model, others)
-            log_effect(effect, asked, level)
+            target = _model_of(effect, model, others)
+            log_effect(effect, target, level)
             progress = _Progress(effect)
             try:
-                work = _ask(effect, asked, deadline) if isinstance(effect, Ask) else _do(effect, model, run, deadline)
+                work = _ask(effect, target, deadline) if isinstance(effect, Ask) else _do(effect, model, run, deadline)
                 async with aclosing(work) as events:
                     async for event in events:
                         if progress.take(event):
@@ -267,8 +267,8 @@ async def _score(model: Model, pairs: Sequence[tuple[str, str]]) -> list[float]:
             return dict(zip(texts, await score(model, prompt, texts), strict=True))
 
     rows = await asyncio.gather(*(scored(prompt, texts) for prompt, texts in prompts.items()))
-    told = dict(zip(prompts, rows, strict=True))
-    return [told[prompt][text] for prompt, text in pairs]
+    by_prompt = dict(zip(prompts, rows, strict=True))
+    return [by_prompt[prompt][text] for prompt, text in pairs]
 
 
 # ------------------------------------------------------------------ for code that does not await

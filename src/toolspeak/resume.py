@@ -95,8 +95,8 @@ async def play(
     task = job(messages, tools, options)
     task.box.check_injected()
     approvals = ApprovalStore(store)
-    kept = await in_thread(lambda: approvals.results([one.digest for one in pending]))
-    paused = _Paused(messages, pending, kept)
+    stored = await in_thread(lambda: approvals.results([one.digest for one in pending]))
+    paused = _Paused(messages, pending, stored)
     calls = paused.answered(answers, task.box)
     task = await task.ready()
     for event in _events(calls):
@@ -118,10 +118,10 @@ async def play(
 
 def _events(calls: Sequence[ToolCall]) -> list[Event]:
     """The events of a turn with these calls, up to their results."""
-    made: list[Event] = []
+    events: list[Event] = []
     for call in calls:
-        made += [CallStart(call.name, call.id), ArgumentsDelta(arguments_text(call)), CallEnd()]
-    return [*made, Finished("tool_calls")]
+        events += [CallStart(call.name, call.id), ArgumentsDelta(arguments_text(call)), CallEnd()]
+    return [*events, Finished("tool_calls")]
 
 
 async def _results(
@@ -129,7 +129,7 @@ async def _results(
 ) -> tuple[ToolResult, ...]:
     """The results of the answered calls. Approved calls run, each approval marked as used before, unless the call
     already ran and its result is stored."""
-    given = {call.id: canonical(call.arguments) for call in calls}
+    arguments = {call.id: canonical(call.arguments) for call in calls}
 
     def consume(call: ToolCall) -> bool | str:
         one = paused.pending[call.id]
@@ -142,7 +142,7 @@ async def _results(
             return
         one = paused.pending[result.id]
         try:
-            await in_thread(lambda: store.keep(one.digest, one.expires, given[one.id], result))
+            await in_thread(lambda: store.keep(one.digest, one.expires, arguments[one.id], result))
         except (OSError, sqlite3.Error) as error:
             log.warning("the result of the call %s cannot be stored in %s: %s", one.id, store.path, error)
 
@@ -218,8 +218,8 @@ class _Paused:
 
     def ran_before(self, call: ToolCall) -> ToolResult | None:
         """The stored result, if the call ran before with these arguments."""
-        kept = self.kept.get(self.pending[call.id].digest)
-        return kept.result(call.id, call.name) if kept and kept.arguments == canonical(call.arguments) else None
+        stored = self.kept.get(self.pending[call.id].digest)
+        return stored.result(call.id, call.name) if stored and stored.arguments == canonical(call.arguments) else None
 
     def with_results(self, results: Sequence[ToolResult]) -> list[Message]:
         """The conversation with the new results, all in the order of their calls."""

@@ -207,12 +207,12 @@ def stems(text: str) -> set[str]:
 def weights(described: Mapping[str, tuple[str, str]]) -> dict[str, dict[str, float]]:
     """For each argument the weight of each word in its (name, description). A word that several arguments share weighs
     less."""
-    told = {
+    result = {
         key: dict.fromkeys(stems(description), 0.6)
         | {stem(part): 1.0 for part in parts(name) if part.casefold() not in STOP or len(parts(name)) == 1}
         for key, (name, description) in described.items()
     }
     return {
-        key: {word: worth / sum(word in other for other in told.values()) for word, worth in words.items()}
-        for key, words in told.items()
+        key: {word: worth / sum(word in other for other in result.values()) for word, worth in words.items()}
+        for key, words in result.items()
     }

@@ -80,9 +80,9 @@ def render(
     """
     if template is not None and now is None and CLOCK(template):
         now = datetime.now()
-    given: Sequence[Message] = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
+    conversation: Sequence[Message] = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
     return rendering.render(
-        given,
+        conversation,
         as_tools(tools),
         _dialect(d),
         template=template,

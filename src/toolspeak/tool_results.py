@@ -203,16 +203,16 @@ def _shrink(data: Any, bound: int) -> Any:
         return _cut_json(data, bound) if bound >= 100 else f"[… {len(data)} characters left out …]"
     if isinstance(data, dict):
         items = [(len(_dump(key)) + 2, key, part) for key, part in cast("dict[str, Any]", data).items()]
-        kept, missing = _shrink_items(items, bound)
-        made = dict(kept[0])
+        shrunk, missing = _shrink_items(items, bound)
+        made = dict(shrunk[0])
         if missing:
             made["…"] = f"{missing} more fields left out"
-        return {**made, **dict(kept[1])}
+        return {**made, **dict(shrunk[1])}
     if isinstance(data, list):
         rows = [(0, "", part) for part in cast("list[Any]", data)]
-        kept, missing = _shrink_items(rows, bound)
+        shrunk, missing = _shrink_items(rows, bound)
         gap = [f"… {missing} more items left out …"] if missing else []
-        return [*(part for _, part in kept[0]), *gap, *(part for _, part in kept[1])]
+        return [*(part for _, part in shrunk[0]), *gap, *(part for _, part in shrunk[1])]
     return data
 
 
@@ -263,13 +263,13 @@ def exception_text(error: BaseException, show: bool = True, hidden: Sequence[str
     the whole message is omitted, unless the function itself raised a ToolError, which is meant for the model.
     """
     cause = error.__cause__ if type(error) is ToolError else None
-    shown = error if cause is None else cause
-    text = message_of(shown)
+    exception = error if cause is None else cause
+    text = message_of(exception)
     if cause is not None and not show and not isinstance(cause, ToolError):
-        shown, text = error, "the tool failed"
+        exception, text = error, "the tool failed"
     if cause is not None:
         text = _without_secrets(beginning(text, 20_000), hidden)
-    fields: dict[str, Any] = {"type": type(shown).__name__, "message": beginning(text, 2_000)}
+    fields: dict[str, Any] = {"type": type(exception).__name__, "message": beginning(text, 2_000)}
     if isinstance(error, CallError) and error.problems:
         fields["problems"] = [
             {"path": p.path, "expected": p.expected, "received": p.received, "message": p.message}

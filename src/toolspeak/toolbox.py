@@ -111,9 +111,9 @@ class Toolbox:
         if isinstance(fn, Mapping):
             fn = as_tool({**fn, **({"name": name} if name else {})})
             name = None
-        made = as_tool(make_tool(fn, name=name, description=description, parameters=parameters, timeout=timeout))
-        self._tools = unique([*self._tools.values(), made])
-        return made
+        tool = as_tool(make_tool(fn, name=name, description=description, parameters=parameters, timeout=timeout))
+        self._tools = unique([*self._tools.values(), tool])
+        return tool
 
     def list(self) -> Specs:
         """The tools as a model sees them: each with `name`, `description` and `parameters`, a JSON Schema."""
@@ -308,10 +308,10 @@ class Toolbox:
         needed = getattr(tool.build, "needed", ())
         missing = [name for name in needed if name not in values]
         if missing:
-            given = ", ".join(f"{name!r}: ..." for name in missing)
+            example = ", ".join(f"{name!r}: ..." for name in missing)
             raise UsageError(
                 f"the tool {tool.name!r} needs {' and '.join(missing)} from the application: "
-                f"Toolbox(..., inject={{{given}}})"
+                f"Toolbox(..., inject={{{example}}})"
             )
 
     def _unknown(self, call: ToolCall) -> UnknownTool:
@@ -331,8 +331,8 @@ class Toolbox:
     def _error_text(self, name: str, error: BaseException, inject: Mapping[str, Any]) -> str:
         """An error as the model reads it, without any value that the application injected."""
         tool = self._tools.get(name)
-        given = {**self.inject, **inject}
-        hidden = [given[one] for one in tool.injected if one in given] if tool else []
+        injected = {**self.inject, **inject}
+        hidden = [injected[one] for one in tool.injected if one in injected] if tool else []
         return exception_text(error, tool is None or tool.show_errors, [one for one in hidden if isinstance(one, str)])
 
     def _same(self, one: AnyTool) -> bool:
@@ -349,9 +349,9 @@ class Toolbox:
 
 
 def _invalid(call: ToolCall, problems: Iterable[Problem]) -> Validation:
-    found = tuple(problems)
-    message = f"the call of {call.name!r} cannot be run: " + "; ".join(p.message for p in found)
-    return Validation(None, found, InvalidCall(beginning(message, 4_000), call=call, problems=found))
+    every = tuple(problems)
+    message = f"the call of {call.name!r} cannot be run: " + "; ".join(p.message for p in every)
+    return Validation(None, every, InvalidCall(beginning(message, 4_000), call=call, problems=every))
 
 
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:
@@ -371,9 +371,9 @@ def _identify(call: Any) -> ToolCall:
     """The id and name of a call that cannot be read otherwise, for its result."""
     if isinstance(call, ToolCall):
         return call
-    given: Mapping[str, Any] = cast("Mapping[str, Any]", call) if isinstance(call, Mapping) else {}
-    inner: Mapping[str, Any] = given["function"] if isinstance(given.get("function"), Mapping) else given
-    return ToolCall(str(given.get("id") or ""), str(inner.get("name") or ""), {})
+    row: Mapping[str, Any] = cast("Mapping[str, Any]", call) if isinstance(call, Mapping) else {}
+    inner: Mapping[str, Any] = row["function"] if isinstance(row.get("function"), Mapping) else row
+    return ToolCall(str(row.get("id") or ""), str(inner.get("name") or ""), {})
 
 
 def _since(began: float) -> float:

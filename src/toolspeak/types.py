@@ -322,10 +322,10 @@ def copy_with(value: V, **changes: Any) -> V:
     row = [*read(value)]
     for name, new in changes.items():
         row[places[name]] = new
-    made: V = object.__new__(type(value))
+    copy: V = object.__new__(type(value))
     for put, field_value in zip(write, row, strict=True):
-        put(made, field_value)
-    return made
+        put(copy, field_value)
+    return copy
 
 
 @cache

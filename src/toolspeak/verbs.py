@@ -171,10 +171,10 @@ def job(prompt: Prompt, tools: Any, options: Options) -> Job:
         sampling=settings.more,
     )
     offered(request)
-    asked = calling(named_model(options.get("model")))
+    caller = calling(named_model(options.get("model")))
 
     def decided() -> tuple[Model, ReaskPolicy]:
-        model = _with_fitting_tools(asked, index, len(box))
+        model = _with_fitting_tools(caller, index, len(box))
         return model, reask_policy(options.get("reask", options.get("ladder")), model)
 
     model, again = decided()

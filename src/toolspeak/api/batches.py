@@ -89,5 +89,5 @@ def read_usage(body: Any) -> tuple[int, int]:
 
 def unanswered(key: str, custom_id: str) -> Payload:
     """Return the output line of a request that expired with its batch."""
-    said = "This request could not be executed before the completion window expired."
-    return {"id": key, "custom_id": custom_id, "response": None, "error": {"code": "batch_expired", "message": said}}
+    message = "This request could not be executed before the completion window expired."
+    return {"id": key, "custom_id": custom_id, "response": None, "error": {"code": "batch_expired", "message": message}}

@@ -31,23 +31,23 @@ def not_run(kind: str) -> Refused:
     """Return the refusal of a demand for a tool that only its provider can run."""
     if kind == "required":
         return _nothing_to_call("tool_choice")
-    said = f"{kind[:100]!r} is a tool that only its provider runs: {TURN_OFF}"
-    return cannot("tool_choice.type", said)
+    message = f"{kind[:100]!r} is a tool that only its provider runs: {TURN_OFF}"
+    return cannot("tool_choice.type", message)
 
 
 def _nothing_to_call(param: str) -> Refused:
-    said = (
+    message = (
         f"{param}: a call is required, but no tool is offered that can be called. If the client means a provider's tool: "
         f"{TURN_OFF}"
     )
-    return Refused(said, code="invalid_value", param=param)
+    return Refused(message, code="invalid_value", param=param)
 
 
 def of_name(name: str, offered: Offered, param: str) -> tuple[str, Offered]:
     """Return the choice of one tool, and the tools that it leaves. Raises Refused for one that is not offered."""
-    found = tuple(tool for tool in offered if tool.name == name)
-    if not found:
+    matches = tuple(tool for tool in offered if tool.name == name)
+    if not matches:
         meant = did_you_mean(near(name[:100], [tool.name for tool in offered]))
-        said = f"{param}: there is no tool {name[:100]!r} among those that are offered.{meant}"
-        raise Refused(said, code="invalid_value", param=param)
-    return ("required", found) if name in WORDS else (name, offered)  # a tool may have the name of one of our words
+        message = f"{param}: there is no tool {name[:100]!r} among those that are offered.{meant}"
+        raise Refused(message, code="invalid_value", param=param)
+    return ("required", matches) if name in WORDS else (name, offered)  # a tool may have the name of one of our words

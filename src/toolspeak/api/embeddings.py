@@ -58,18 +58,18 @@ def write_ollama(texts: Sequence[str], model: str, dimensions: int | None = None
 def read_reply(body: Payload, count: int) -> Vectors:
     """Return the vectors of `count` texts from a response of either API. Raises ServerFailed for anything else."""
     if "embeddings" in body:
-        told = cast("list[Any]", body["embeddings"]) if isinstance(body["embeddings"], list) else []
+        vectors = cast("list[Any]", body["embeddings"]) if isinstance(body["embeddings"], list) else []
         tokens = body.get("prompt_eval_count")
     else:
         rows = records(body.get("data"))
         order = [row.get("index") for row in rows]
         if sorted(order, key=str) == sorted(range(count), key=str):
             rows.sort(key=lambda row: row["index"])
-        told = [row.get("embedding") for row in rows]
+        vectors = [row.get("embedding") for row in rows]
         tokens = record(body.get("usage")).get("prompt_tokens")
-    if len(told) != count:
-        raise ServerFailed(f"expected {count} vectors from the server, got {len(told)}")
-    return Vectors(tuple(map(_vector, told)), tokens if isinstance(tokens, int) and tokens > 0 else 0)
+    if len(vectors) != count:
+        raise ServerFailed(f"expected {count} vectors from the server, got {len(vectors)}")
+    return Vectors(tuple(map(_vector, vectors)), tokens if isinstance(tokens, int) and tokens > 0 else 0)
 
 
 def _vector(value: Any) -> tuple[float, ...]:

@@ -204,5 +204,5 @@ def _is_json(text: str) -> bool:
 
 def page_title(page: str) -> str:
     """Return the title of an HTML page, or its beginning."""
-    found = TITLE.search(page[:65536])
-    return excerpt(" ".join(found[1].split()) if found else page)
+    match = TITLE.search(page[:65536])
+    return excerpt(" ".join(match[1].split()) if match else page)

@@ -18,8 +18,8 @@ def error_in(text: str) -> str | None:
     """Return the error in such a result: its message, or the whole text if it is an object; None for any other text."""
     if not text.startswith('{"error": '):
         return None
-    told = record(loads_or(text, None))
-    error = told.get("error")
-    if len(told) != 1 or not isinstance(error, str | dict):
+    body = record(loads_or(text, None))
+    error = body.get("error")
+    if len(body) != 1 or not isinstance(error, str | dict):
         return None
     return error if isinstance(error, str) and error_text(error) == text else text

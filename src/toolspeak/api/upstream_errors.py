@@ -59,26 +59,28 @@ BY_KIND = {
 
 def failure(status: int, body: Any, *, retry_after: float | None = None) -> ModelError:
     """Return the error for a response; `status` 0 means that the body came inside a successful response."""
-    said = words(body)
+    message = words(body)
     code = status or _status_in(body)
     if code in (401, 403):
         what = "the key" if code == 401 else "access"
-        return KeyRefused(f"the server refused {what} ({code})" + (f": {said}" if said else ""))
+        return KeyRefused(f"the server refused {what} ({code})" + (f": {message}" if message else ""))
     if code == 429:
-        return RateLimited(f"too many requests (429): {said or 'the server gave no reason'}", retry_after=retry_after)
-    refused = bool(NO_TOOLS.search(said))
-    if (400 <= code <= 500 and code not in (404, 408)) and (too_long := prompt_too_long(body, said)):
+        return RateLimited(
+            f"too many requests (429): {message or 'the server gave no reason'}", retry_after=retry_after
+        )
+    refused = bool(NO_TOOLS.search(message))
+    if (400 <= code <= 500 and code not in (404, 408)) and (too_long := prompt_too_long(body, message)):
         return too_long
     if 400 <= code < 500 and code != 408:
         if code == 404:
-            said = f"{said or 'not found'} (are the address and the model's name right?)"
+            message = f"{message or 'not found'} (are the address and the model's name right?)"
         return BadRequest(
-            f"the server refused the request ({code}): {said or 'no reason given'}", tools_refused=refused, code=code
+            f"the server refused the request ({code}): {message or 'no reason given'}", tools_refused=refused, code=code
         )
-    if refused or FAILED_FOR_GOOD.search(said):
-        return BadRequest(f"the server refused the request ({code}): {said}", tools_refused=refused, code=code)
+    if refused or FAILED_FOR_GOOD.search(message):
+        return BadRequest(f"the server refused the request ({code}): {message}", tools_refused=refused, code=code)
     return ServerFailed(
-        f"the server failed{f' ({code})' if code else ''}: {said or 'no reason given'}",
+        f"the server failed{f' ({code})' if code else ''}: {message or 'no reason given'}",
         code=code,
         retry_after=retry_after,
     )

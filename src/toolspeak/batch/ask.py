@@ -145,10 +145,10 @@ async def prepared_for_lines(
     """Return the Asker for lines of OpenAI's Batch format. Raises UsageError for options that the lines contain."""
     if inside := sorted({name for name, value in options.items() if value} - BESIDE_LINES):
         raise UsageError(f"{', '.join(inside)}: each line of OpenAI's Batch format has its own")
-    given = cast("Options", {name: options[name] for name in BESIDE_LINES & options.keys()})
-    name = _name(given)
-    given["model"] = _model(name, dialect, "decide")
-    made = job("", (), given)
+    picked = cast("Options", {name: options[name] for name in BESIDE_LINES & options.keys()})
+    name = _name(picked)
+    picked["model"] = _model(name, dialect, "decide")
+    made = job("", (), picked)
     await look(made.model)
     made = await made.ready()
     task = OpenAITask(_identity(name, made), made.again(tries)["tries"], made.reask.strategies)

@@ -57,9 +57,9 @@ def open_input(rows: Any) -> Input:
         raise UsageError(
             f"rows: expected a path or an iterable of dicts, received {type(cast('object', rows)).__name__}"
         )
-    given = cast("Iterable[Any]", rows)
-    total = len(given) if hasattr(given, "__len__") else None  # type: ignore[arg-type]
-    return Input("rows", lambda: _values(given), isinstance(given, list | tuple), total=total)
+    values = cast("Iterable[Any]", rows)
+    total = len(values) if hasattr(values, "__len__") else None  # type: ignore[arg-type]
+    return Input("rows", lambda: _values(values), isinstance(values, list | tuple), total=total)
 
 
 def _arrow(table: Any) -> Input:

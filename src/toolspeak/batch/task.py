@@ -184,15 +184,15 @@ def extracting(kind: Any) -> Extraction:
     """Return how to extract a value of `kind`, a type or a JSON Schema, as JSON data. Raises InvalidTool, a UsageError."""
     if kind is None:
         raise UsageError("kind: expected a type or a JSON Schema to extract, received None")
-    found = extraction(kind)
+    extractor = extraction(kind)
     if isinstance(kind, Mapping):
-        return found
+        return extractor
     values = adapter(kind)
 
     def build(arguments: Mapping[str, Any]) -> Any:
-        return values.dump_python(found.build(arguments), mode="json")
+        return values.dump_python(extractor.build(arguments), mode="json")
 
-    return found._replace(build=build)
+    return extractor._replace(build=build)
 
 
 def _spec(tool: Tool[..., Any]) -> dict[str, Any]:

@@ -126,8 +126,8 @@ def _dialect_of(template: str) -> str:
     """Return the dialect that a chat template implies, "" for none."""
     from ..wire.detect import by_template
 
-    found = by_template(template) if template else None
-    return found.name if found else ""
+    dialect = by_template(template) if template else None
+    return dialect.name if dialect else ""
 
 
 # ------------------------------------------------------------------ behind a server

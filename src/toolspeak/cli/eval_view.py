@@ -138,15 +138,15 @@ def print_table(to: Out, titles: Sequence[str], rows: Sequence[Sequence[str]]) -
     from rich import box
     from rich.table import Table
 
-    made = Table(box=box.SIMPLE_HEAD if to.fancy else None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD if to.fancy else None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
     for title in titles:
-        made.add_column(visible(title), overflow="fold")
+        table.add_column(visible(title), overflow="fold")
     for row in rows:
-        made.add_row(*map(visible, row))
+        table.add_row(*map(visible, row))
     screen = console(to.stream)
     if not to.terminal:
         screen.width = 1000  # a program may read it: no folding
-    screen.print(made)
+    screen.print(table)
 
 
 def compared(to: Out, comparison: Comparison, most: int) -> None:

@@ -27,10 +27,10 @@ def new() -> Path:
 
 def latest() -> Path:
     """Return the file of the most recent conversation. Raises UsageError if there is none."""
-    found = sorted(folder().glob("*.json"), key=lambda path: (path.stat().st_mtime, path.name))
-    if not found:
+    paths = sorted(folder().glob("*.json"), key=lambda path: (path.stat().st_mtime, path.name))
+    if not paths:
         raise UsageError(f"there is no conversation to continue in {folder()}: start one with `toolspeak chat`")
-    return found[-1]
+    return paths[-1]
 
 
 def read(path: Path) -> list[Message]:

@@ -23,10 +23,10 @@ MCP, OPENAPI = "mcp:", "openapi:"
 def toolbox(specs: Sequence[str]) -> Toolbox:
     """Return the tools of every `FILE`, `FILE:name,name` or `openapi:URL`. Raises UsageError, which says what is wrong
     in which file and where."""
-    found: list[Any] = []
+    tools: list[Any] = []
     for spec in specs:
-        found += _offered(spec)
-    return Toolbox(*found)
+        tools += _offered(spec)
+    return Toolbox(*tools)
 
 
 def runnable(box: Toolbox) -> Toolbox:

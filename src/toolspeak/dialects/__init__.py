@@ -22,8 +22,8 @@ def get(name: str | Dialect) -> Dialect:
     if isinstance(name, Dialect):
         return name
     wanted = name.strip().lower().replace("_", "-")
-    found = _all().get(wanted)
-    if found is None:
+    dialect = _all().get(wanted)
+    if dialect is None:
         near = difflib.get_close_matches(wanted, names(), 3, 0.5)
         if wanted.endswith((".py", ".json")):
             raise UnknownDialect(
@@ -36,7 +36,7 @@ def get(name: str | Dialect) -> Dialect:
             raise UnknownDialect(f"no dialect is called {name!r}; {hint}", name=name, near=[spoken])
         hint = f"near ones: {', '.join(near)}" if near else f"`toolspeak dialects` lists all {len(names())}"
         raise UnknownDialect(f"no dialect is called {name!r}; {hint}", name=name, near=near)
-    return found
+    return dialect
 
 
 def _of_model(name: str) -> str:

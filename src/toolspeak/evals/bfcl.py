@@ -80,25 +80,25 @@ def load(name: str, *, plain_names: bool = False) -> list[Case]:
 
 def _file(name: str) -> tuple[Path | None, tuple[str, int | None, int | None]]:
     """The user's file that `FILE.jsonl` or `FILE.jsonl[a:b]` names, if any, with the category and the slice."""
-    found = FILE.fullmatch(name)
-    if found is None:
+    match = FILE.fullmatch(name)
+    if match is None:
         return None, _named(name)
-    path = Path(found[1]).expanduser()
+    path = Path(match[1]).expanduser()
     if not path.is_file():
         raise UsageError(f"there is no file {path}; expected cases in the leaderboard's form, or bfcl:CATEGORY")
-    named = _named(f"{path.stem}{found[2] or ''}")
+    named = _named(f"{path.stem}{match[2] or ''}")
     if named[0] in bfcl_turns.CATEGORIES:
         raise UsageError(f"{path}: cases of many turns are taken from the leaderboard alone")
     return path, named
 
 
 def _named(name: str) -> tuple[str, int | None, int | None]:
-    found = NAME.fullmatch(name)
-    if found is None:
+    match = NAME.fullmatch(name)
+    if match is None:
         raise UsageError(
             f"expected bfcl:CATEGORY or bfcl:CATEGORY[FROM:TO], such as bfcl:multiple[:100], received bfcl:{name}"
         )
-    category = ALIASES.get(found[1], found[1])
+    category = ALIASES.get(match[1], match[1])
     if category.startswith(ELSEWHERE):
         raise UsageError(
             f"bfcl:{category} is not measured here: it needs the web, or models and stores of its own. "
@@ -109,7 +109,7 @@ def _named(name: str) -> tuple[str, int | None, int | None]:
         raise UsageError(
             f"no category of BFCL is called {category}.{did_you_mean(near(category, known))} There are: {', '.join(CATEGORIES)}"
         )
-    start, stop = (int(part) if part else None for part in (found[2], found[3]))
+    start, stop = (int(part) if part else None for part in (match[2], match[3]))
     return category, start, stop
 
 
@@ -171,17 +171,17 @@ def _fields(properties: Mapping[str, Mapping[str, Any]], required: Iterable[str]
 
 def schema(node: Mapping[str, Any]) -> dict[str, Any]:
     """The JSON Schema for a type as the leaderboard writes it, with everything nested in it."""
-    made: dict[str, Any] = {key: node[key] for key in SCHEMA_KEYWORDS if key in node}
+    translated: dict[str, Any] = {key: node[key] for key in SCHEMA_KEYWORDS if key in node}
     kind = TYPES.get(str(node.get("type")))
     if kind:
-        made["type"] = kind
+        translated["type"] = kind
     if isinstance(node.get("properties"), Mapping):
-        made |= _fields(cast("Mapping[str, Mapping[str, Any]]", node["properties"]), node.get("required") or ())
+        translated |= _fields(cast("Mapping[str, Mapping[str, Any]]", node["properties"]), node.get("required") or ())
     if isinstance(node.get("items"), Mapping):
-        made["items"] = schema(cast("Mapping[str, Any]", node["items"]))
-    if kind == "array" and "enum" in made:  # the data has the list's `enum`, but it lists the items' values
-        made["items"] = {"enum": made.pop("enum"), **made.get("items", {})}
-    return made
+        translated["items"] = schema(cast("Mapping[str, Any]", node["items"]))
+    if kind == "array" and "enum" in translated:  # the data has the list's `enum`, but it lists the items' values
+        translated["items"] = {"enum": translated.pop("enum"), **translated.get("items", {})}
+    return translated
 
 
 # ------------------------------------------------------------------ verdicts
@@ -208,10 +208,10 @@ def compared(
         return Verdict(False, "no call", short(reply.text))
     known = {_called(function["name"], plain): function for function in functions}
     calls = [{call["name"]: _typed(call, known)} for call in calls_of(reply)]
-    told = _checked(category, functions, calls, answer, plain)
-    if told["valid"]:
+    result = _checked(category, functions, calls, answer, plain)
+    if result["valid"]:
         return RIGHT
-    kind, detail = kind_of(told)
+    kind, detail = kind_of(result)
     kept = _without_optional(calls, answer, plain)
     if kind == "wrong value" and _checked(category, functions, kept, answer, plain)["valid"]:
         kind = "needless argument"  # right but for optional arguments

@@ -82,10 +82,10 @@ class World:
         written = f"{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
         self.turns[-1].append([written])
         long = "long_context" in self.entry["id"]
-        said, _ = _programs()["execute_multi_turn_func_call"](
+        results, _ = _programs()["execute_multi_turn_func_call"](
             [written], self.entry["initial_config"], self.entry["involved_classes"], self.name, self.entry["id"], long
         )
-        return said[0]
+        return results[0]
 
     def check(self, truth: Sequence[Sequence[str]]) -> dict[str, Any]:
         """The checker's verdict on all turns."""
@@ -111,15 +111,15 @@ async def _played(
     prompts = package.loaded("constants.default_prompts")
     try:
         for turn, question in enumerate(entry["question"]):
-            said = cast("list[Message]", question)
+            messages = cast("list[Message]", question)
             if turn in added:
                 tools += added[turn]
-                said: list[Message] = [
+                messages: list[Message] = [
                     {"role": "user", "content": prompts.DEFAULT_USER_PROMPT_FOR_ADDITIONAL_FUNCTION_FC}
                 ]
             world.turns.append([])
             offered = [replace(tool, function=_function(world, tool.name)) for tool in tools]
-            last = await ask([*reply.messages, *said], offered, prompts.MAXIMUM_STEP_LIMIT)
+            last = await ask([*reply.messages, *messages], offered, prompts.MAXIMUM_STEP_LIMIT)
             calls = (*reply.calls, *(call for step in last.steps for call in step.reply.calls))
             reply = replace(last, calls=calls)
             if last.finish == "limit":

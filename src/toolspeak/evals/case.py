@@ -66,8 +66,8 @@ class Case:
     @property
     def question(self) -> str:
         """The last message of the user."""
-        said = [message.get("content") for message in self.messages if message.get("role") == "user"]
-        return said[-1] if said and isinstance(said[-1], str) else ""
+        texts = [message.get("content") for message in self.messages if message.get("role") == "user"]
+        return texts[-1] if texts and isinstance(texts[-1], str) else ""
 
 
 def digest(cases: Iterable[Case]) -> str:
@@ -75,8 +75,8 @@ def digest(cases: Iterable[Case]) -> str:
     whole = hashlib.sha256()
     for case in cases:
         tools = [(tool.name, tool.description, tool.parameters) for tool in case.tools]
-        told = (case.id, case.group, case.messages, tools, case.expected, case.match)
-        whole.update(json.dumps(told, default=str, sort_keys=True).encode())
+        content = (case.id, case.group, case.messages, tools, case.expected, case.match)
+        whole.update(json.dumps(content, default=str, sort_keys=True).encode())
     return whole.hexdigest()[:16]
 
 

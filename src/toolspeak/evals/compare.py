@@ -69,11 +69,11 @@ class Comparison:
     def verdict(self) -> str:
         """One sentence: whether the difference is more than noise."""
         whole = self.overall
-        told = f"{whole.won} cases won, {whole.lost} lost of {whole.total}, p = {p_text(whole.p)}"
+        summary = f"{whole.won} cases won, {whole.lost} lost of {whole.total}, p = {p_text(whole.p)}"
         if whole.p >= ALPHA:
-            return f"No more than noise: {told}."
+            return f"No more than noise: {summary}."
         better, worse = (self.second, self.first) if whole.won > whole.lost else (self.first, self.second)
-        return f"More than noise, {better} is better than {worse}: {told}."
+        return f"More than noise, {better} is better than {worse}: {summary}."
 
 
 def compare(first: Sequence[Record], second: Sequence[Record], titles: tuple[str, str] | None = None) -> Comparison:
@@ -94,8 +94,8 @@ def compare(first: Sequence[Record], second: Sequence[Record], titles: tuple[str
 
 
 def _paired(name: str, pairs: Sequence[tuple[Record, Record]]) -> PairedCounts:
-    found = [(one.right, two.right) for one, two in pairs if one.group == name]
-    counts = [found.count(kind) for kind in ((True, True), (False, True), (True, False), (False, False))]
+    outcomes = [(one.right, two.right) for one, two in pairs if one.group == name]
+    counts = [outcomes.count(kind) for kind in ((True, True), (False, True), (True, False), (False, False))]
     return PairedCounts(name, *counts)
 
 

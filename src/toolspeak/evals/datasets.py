@@ -34,10 +34,10 @@ def load(
             if case.id in cases:
                 raise UsageError(f"the case {case.id!r} comes twice, the second time from {name}")
             cases[case.id] = case
-    found = list(cases.values()) if split is None else _of_split(list(cases.values()), split)
-    if not found:
+    every = list(cases.values()) if split is None else _of_split(list(cases.values()), split)
+    if not every:
         raise UsageError("no cases: expected bfcl:CATEGORY, such as bfcl:simple[100:110], or a file of JSON lines")
-    return found
+    return every
 
 
 def _of_split(cases: Sequence[Case], split: str) -> list[Case]:

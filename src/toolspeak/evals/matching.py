@@ -32,8 +32,8 @@ def subset(expected: Sequence[Call]) -> Judge:
     """A judge that wants these calls with at least these arguments, and ignores all others."""
 
     def fits(wanted: Call, came: Call) -> bool:
-        given = came["arguments"]
-        return all(name in given and same(value, given[name]) for name, value in wanted["arguments"].items())
+        arguments = came["arguments"]
+        return all(name in arguments and same(value, arguments[name]) for name, value in wanted["arguments"].items())
 
     return functools.partial(_judged, expected, fits, True)
 
@@ -134,12 +134,12 @@ def predicate(name: str, folder: Path) -> Judge:
     def judge(reply: Reply) -> Verdict:
         kind: Kind = "wrong value" if reply.calls else "no call"
         try:
-            said = function(reply)
+            why = function(reply)
         except (AssertionError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             return Verdict(False, kind, f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
-        if said is None or said is True:
+        if why is None or why is True:
             return RIGHT
-        return Verdict(False, kind, said if isinstance(said, str) else f"{name} said {said!r}")
+        return Verdict(False, kind, why if isinstance(why, str) else f"{name} said {why!r}")
 
     return judge
 

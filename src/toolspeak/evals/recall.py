@@ -119,21 +119,21 @@ def measure(examples: Sequence[Example], index: ToolIndex, model: Model, by: str
     indexes, finder, tools = Indexes(), _MemoIndex(index), tuple(index)
     routed = ToolRouter(model, finder, indexes=indexes, finds=AnsweredCalls())
     indexed = indexes.now(tools, finder)
-    found: list[Retrieval] = []
+    retrievals: list[Retrieval] = []
     for example in examples:
         order = [tools[place].name for place, _ in ranked(indexed.search, example.messages, DEPTH)]
         ranks = {name: rank for rank, name in enumerate(order, 1)}
         request = routed.narrowed_now(Request(example.messages, tools))
-        shown = {tool.name for tool in request.tools or ()}
-        found.append(
+        offered = {tool.name for tool in request.tools or ()}
+        retrievals.append(
             Retrieval(
                 example,
                 tuple(ranks.get(name, 0) for name in example.needed),
-                tuple(name in shown for name in example.needed),
+                tuple(name in offered for name in example.needed),
                 tuple(order[:INSTEAD]),
             )
         )
-    return Recall(by, tuple(found))
+    return Recall(by, tuple(retrievals))
 
 
 # ------------------------------------------------------------------ examples in a file
@@ -181,13 +181,13 @@ def _needed(line: Mapping[str, Any], names: Collection[str]) -> tuple[str, ...]:
     """The names of the tools that a line needs."""
     _check_fields(line)
     field = "calls" if "calls" in line or "match" in line else "tools"
-    given: Any = line.get(field, [] if "match" in line else None)
-    if not isinstance(given, list):
-        what = "nothing" if given is None else short(given, 60)
+    value: Any = line.get(field, [] if "match" in line else None)
+    if not isinstance(value, list):
+        what = "nothing" if value is None else short(value, 60)
         raise UsageError(
             f"{field}: expected a list with the names of the tools that the question needs, received {what}"
         )
-    told = [_name(one, field) for one in cast("list[Any]", given)]
+    told = [_name(one, field) for one in cast("list[Any]", value)]
     for name in told:
         if name not in names:
             hint = did_you_mean(near(name, names)) or " See them all: toolspeak tools FILE"

@@ -84,7 +84,7 @@ def _miss(retrieval: Retrieval, k: int) -> dict[str, Any]:
 
 def _missed(recall: Recall, k: int) -> dict[str, Any]:
     misses = recall.misses(k)
-    told = [
+    rows = [
         {
             "line": one.example.line,
             "question": one.example.question[:LONG],
@@ -93,5 +93,5 @@ def _missed(recall: Recall, k: int) -> dict[str, Any]:
         }
         for one in misses[:MOST_MISSES]
     ]
-    left = len(misses) - len(told)
-    return {"by": recall.by, "count": len(misses), "total": len(recall.results), "misses": told, "left": left}
+    left = len(misses) - len(rows)
+    return {"by": recall.by, "count": len(misses), "total": len(recall.results), "misses": rows, "left": left}

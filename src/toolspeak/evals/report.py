@@ -32,11 +32,11 @@ STYLE = "page.css"
 def write(folder: Path | str, records: Sequence[Record] | None = None) -> Path:
     """Writes the page for a folder's results (or only for `records`) into the folder, and returns its path."""
     home = Path(folder)
-    found = list(read(home) if records is None else records)
-    if not found:
+    every = list(read(home) if records is None else records)
+    if not every:
         raise UsageError(f"{home} has no results yet")
     path = home / PAGE
-    text = page(found, read_manifest(home))
+    text = page(every, read_manifest(home))
     with replacing(path) as file:
         file.write(text.encode())
     return path
@@ -167,10 +167,10 @@ def _step(step: Step, number: int) -> dict[str, Any]:
     ask, came = step["ask"], step.get("came", {})
     rest = {name: value for name, value in ask.items() if name not in ("prompt", "grammar")}
     sent = [ask["prompt"]] if "prompt" in ask else []
-    told = json.dumps(rest, ensure_ascii=False, indent=1, default=str) if rest else ""
+    rest_text = json.dumps(rest, ensure_ascii=False, indent=1, default=str) if rest else ""
     return {
         "title": f"{number}. asked",
-        "sent": _cut("\n\n".join([*sent, *filter(None, (told, ask.get("grammar", "")))])),
+        "sent": _cut("\n\n".join([*sent, *filter(None, (rest_text, ask.get("grammar", "")))])),
         "came": _cut(_reply_text(came)),
     }
 

@@ -163,12 +163,12 @@ def _whole(path: Path) -> list[Record]:
     line."""
     if not path.exists():
         return []
-    found = list(_lines(path))
-    end = found[-1][1] if found else 0
+    lines = list(_lines(path))
+    end = lines[-1][1] if lines else 0
     if end < path.stat().st_size:
         with path.open("r+b") as file:
             file.truncate(end)
-    return last([record for record, _ in found])
+    return last([record for record, _ in lines])
 
 
 def _lines(path: Path) -> Generator[tuple[Record, int]]:

@@ -65,7 +65,7 @@ def summarise(records: Sequence[Record]) -> list[Summary]:
 def _one(contender: str, records: Sequence[Record]) -> Summary:
     totals = Counter(record.group for record in records)
     right = Counter(record.group for record in records if record.right)
-    found = Counter(record.kind for record in records if not record.right)
+    counts = Counter(record.kind for record in records if not record.right)
     costs = [record.cost for record in records if record.cost is not None]
     n = len(records)
 
@@ -75,7 +75,7 @@ def _one(contender: str, records: Sequence[Record]) -> Summary:
     return Summary(
         contender=contender,
         groups=tuple(Group(name, right[name], totals[name]) for name in totals),
-        kinds={kind: found[kind] for kind in KINDS if found[kind]},
+        kinds={kind: counts[kind] for kind in KINDS if counts[kind]},
         seconds_mean=average(record.seconds for record in records),
         seconds_median=median([record.seconds for record in records]),
         tokens=(average(r.prompt_tokens for r in records), average(r.completion_tokens for r in records)),

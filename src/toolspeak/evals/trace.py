@@ -101,23 +101,23 @@ def _request_record(model: Model, request: Request) -> dict[str, Any]:
     """The exact body that is sent to a server; for other models the fields of the request that are set."""
     if remote := within(model, Remote):
         return {"url": remote.endpoint, "body": json.loads(remote.body(request))}
-    told = {each.name: getattr(request, each.name) for each in fields(request)}
+    row = {each.name: getattr(request, each.name) for each in fields(request)}
     if request.prompt is not None:
-        del told["messages"]
+        del row["messages"]
     if request.tools is not None:
-        told["tools"] = [
+        row["tools"] = [
             {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
             for tool in request.tools
         ]
     open_ = {"choice": "auto", "parallel": True, "whole": False}
-    return {name: value for name, value in told.items() if value not in (None, (), {}, open_.get(name))}
+    return {name: value for name, value in row.items() if value not in (None, (), {}, open_.get(name))}
 
 
 def _reply_record(reply: Reply) -> dict[str, Any]:
     usage = {each.name: value for each in fields(Usage) if (value := getattr(reply.usage, each.name))}
     calls = [{"name": call.name, "json": call.json} for call in reply.calls]
-    told = {"text": reply.text, "thought": reply.thought, "calls": calls, "usage": usage}
-    return {name: value for name, value in told.items() if value} | {"finish": reply.finish}
+    row = {"text": reply.text, "thought": reply.thought, "calls": calls, "usage": usage}
+    return {name: value for name, value in row.items() if value} | {"finish": reply.finish}
 
 
 # ------------------------------------------------------------------ many prompts with the same beginning

@@ -184,25 +184,25 @@ class Gateway:
             exchange.ended = error
             return
         exchange.ended = error  # so that no one else ends the request
-        told = refused(error)
-        exchange.record.code = told.code
-        told.request_id = exchange.record.id
-        if told.status == 500:
+        answer = refused(error)
+        exchange.record.code = answer.code
+        answer.request_id = exchange.record.id
+        if answer.status == 500:
             log.error("request %s failed", exchange.record.id, exc_info=error)
         elif self.observer.lines:
-            log_model_failure(exchange.record.id, error, told.code)
+            log_model_failure(exchange.record.id, error, answer.code)
         if exchange.over:
             return
-        if told.code in FINAL:
+        if answer.code in FINAL:
             exchange.headers.append((b"x-should-retry", b"false"))
-        if told.retry_after is not None:
-            exchange.headers.append((b"retry-after", str(max(1, round(told.retry_after))).encode()))
+        if answer.retry_after is not None:
+            exchange.headers.append((b"retry-after", str(max(1, round(answer.retry_after))).encode()))
         with suppress(TimeoutError, Gone):
             async with asyncio.timeout(LAST_WORDS):
                 if not exchange.started:
-                    await exchange.reply_json(told.status, codec_for(exchange).write_error(told))
+                    await exchange.reply_json(answer.status, codec_for(exchange).write_error(answer))
                 elif exchange.writer:
-                    await exchange.write(exchange.writer.error(told))
+                    await exchange.write(exchange.writer.error(answer))
                     await exchange.end()
 
     @asynccontextmanager
@@ -316,20 +316,20 @@ class Gateway:
         session: Session | None,
     ) -> None:
         hear = exchange.record.hear
-        found: dict[int, Reply] = {}
+        by_choice: dict[int, Reply] = {}
         async with aclosing(stream) as events:
             async for choice, event in events:
                 if isinstance(event, Done):
-                    found[choice] = event.value
+                    by_choice[choice] = event.value
                 else:
                     hear(event)
-        replies = [found[choice] for choice in range(incoming.n)]
+        replies = [by_choice[choice] for choice in range(incoming.n)]
         if rules := dict.fromkeys(note.rule for reply in replies for note in reply.notes):
             exchange.headers.append((b"x-toolspeak-notes", ", ".join(rules).encode()))
-        told = cast("Payload", codec.write_reply(replies, incoming, stamp))
+        body = cast("Payload", codec.write_reply(replies, incoming, stamp))
         if session:
-            await session.save(told)
-        await exchange.reply_json(200, told)
+            await session.save(body)
+        await exchange.reply_json(200, body)
 
 
 def _drop_traceback(error: BaseException | None) -> None:

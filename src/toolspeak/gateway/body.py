@@ -73,8 +73,8 @@ def check_head(headers: Iterable[tuple[bytes, bytes]], *, any_type: bool = False
     headers = tuple(headers)
     named = [value.lower().strip() for name, value in headers if name == b"content-encoding"]
     if any(value not in (b"", b"identity") for value in named):
-        said = "a compressed body is not supported: send it without Content-Encoding"
-        raise Refused(said, status=415, code="unsupported_media_type")
+        message = "a compressed body is not supported: send it without Content-Encoding"
+        raise Refused(message, status=415, code="unsupported_media_type")
     if any_type and BROWSERS.isdisjoint(name for name, _ in headers):
         return
     _check_type(headers)
@@ -85,8 +85,8 @@ def _check_type(headers: Iterable[tuple[bytes, bytes]]) -> None:
     kinds = [value.partition(b";")[0].strip().lower() for name, value in headers if name == b"content-type"]
     if len(kinds) != 1 or not (kinds[0] == b"application/json" or kinds[0].endswith(b"+json")):
         got = b", ".join(kinds).decode("latin-1")[:100] or "none"
-        said = f"expected the header Content-Type: application/json, got {got}"
-        raise Refused(said, status=415, code="unsupported_media_type")
+        message = f"expected the header Content-Type: application/json, got {got}"
+        raise Refused(message, status=415, code="unsupported_media_type")
 
 
 def parse_body(raw: bytes, limits: Limits) -> dict[str, Any]:
@@ -160,19 +160,19 @@ def _drop_null_fields(table: dict[str, Any], described: Mapping[str, list[Schema
 
 def with_nulls(schema: Schema) -> dict[str, Any]:
     """Return the schema for a body before `drop_nulls`, where null stands for a missing field."""
-    made = dict(schema)
+    changed = dict(schema)
     for word in ("anyOf", "oneOf", "allOf"):
-        if word in made:
-            made[word] = [with_nulls(one) for one in made[word]]
-    if isinstance(made.get("items"), Mapping):
-        made["items"] = with_nulls(made["items"])
-    if "properties" in made:
-        required = made.get("required", ())
-        made["properties"] = {
+        if word in changed:
+            changed[word] = [with_nulls(one) for one in changed[word]]
+    if isinstance(changed.get("items"), Mapping):
+        changed["items"] = with_nulls(changed["items"])
+    if "properties" in changed:
+        required = changed.get("required", ())
+        changed["properties"] = {
             name: _or_null(with_nulls(inner), inner) if name not in required else with_nulls(inner)
-            for name, inner in made["properties"].items()
+            for name, inner in changed["properties"].items()
         }
-    return made
+    return changed
 
 
 def _or_null(published: Schema, schema: Schema) -> Schema:

@@ -36,18 +36,18 @@ def refused(error: BaseException) -> Refused:
         case LimitReached() | TimeoutError():
             return Refused("the request exceeded its time limit", status=504, code="deadline")
         case RateLimited(retry_after=after):
-            said = "the model's server has too many requests"
-            return Refused(said, status=429, code="upstream_rate_limited", retry_after=after)
+            message = "the model's server has too many requests"
+            return Refused(message, status=429, code="upstream_rate_limited", retry_after=after)
         case KeyRefused():
-            said = "the model's server refused the gateway's own key"
-            return Refused(said, status=502, code="upstream_key_refused")
+            message = "the model's server refused the gateway's own key"
+            return Refused(message, status=502, code="upstream_key_refused")
         case BadRequest():
             return _refused_there(error)
         case ModelUnreachable(timed_out=late):
-            said = (
+            message = (
                 "the model's server did not begin to answer in time" if late else "the model's server cannot be reached"
             )
-            return Refused(said, status=504 if late else 502, code="upstream_unreachable")
+            return Refused(message, status=504 if late else 502, code="upstream_unreachable")
         case StreamCut():
             return Refused("the model's reply broke off", status=502, code="upstream_cut")
         case ServerFailed() | ModelError():
@@ -68,10 +68,10 @@ def _too_long(tokens: int | None, limit: int | None) -> Refused:
     """Return the error in OpenAI's wording; the codec of Anthropic's API uses its own."""
     most = f"This model's maximum context length is {limit} tokens." if limit else "The prompt exceeds the context."
     came = f" However, your messages resulted in {tokens} tokens." if tokens else ""
-    said = f"{most}{came} Please reduce the length of the messages."
-    told = Refused(said, code="context_length_exceeded", param="messages")
-    told.tokens, told.limit = tokens, limit
-    return told
+    message = f"{most}{came} Please reduce the length of the messages."
+    error = Refused(message, code="context_length_exceeded", param="messages")
+    error.tokens, error.limit = tokens, limit
+    return error
 
 
 def _without_addresses(text: str) -> str:
@@ -84,14 +84,14 @@ def _failed(error: ModelError) -> Refused:
         return Refused(error.reason or "the model's server failed", status=502, code="upstream_failed")
     # A server's own message is for its operator: it may contain addresses and internals.
     if error.code == 503:  # a temporary failure: a retry may succeed
-        said = "the model's server is unavailable"
+        message = "the model's server is unavailable"
         if isinstance(last := error.__cause__, ModelError):
-            said = (
+            message = (
                 f"the model's server failed too often, so it gets no requests for now; its last error: {refused(last)}"
             )
-        return Refused(said, status=503, code="upstream_down", retry_after=error.retry_after)
+        return Refused(message, status=503, code="upstream_down", retry_after=error.retry_after)
     if 300 <= error.code < 400:  # the server's message contains the target address
-        said = f"the model's server redirects ({error.code}), which is not followed"
+        message = f"the model's server redirects ({error.code}), which is not followed"
     else:
-        said = f"the model's server failed ({error.code})" if error.code else "the model's server failed"
-    return Refused(said, status=502, code="upstream_failed")
+        message = f"the model's server failed ({error.code})" if error.code else "the model's server failed"
+    return Refused(message, status=502, code="upstream_failed")

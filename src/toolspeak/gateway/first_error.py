@@ -18,18 +18,18 @@ from ..types import Schema, Tool
 
 def first_error(body: dict[str, Any], schema: Schema) -> Refused:
     """Return the refusal of a body that does not match a schema: where, what was expected, and what came."""
-    made = Reduced(body, judge(schema).is_valid)
+    reduced = Reduced(body, judge(schema).is_valid)
     try:
-        made.shrink()
+        reduced.shrink()
     except TooMany as error:
-        where = _dotted(made.places(error.path))
-        said = f"{where}: expected at most {error.most:,} items, got {error.came:,}"
-        return Refused(said, code="invalid_value", param=where)
-    problem = check(Tool("body", parameters=schema), made.value)[0]
+        where = _dotted(reduced.places(error.path))
+        message = f"{where}: expected at most {error.most:,} items, got {error.came:,}"
+        return Refused(message, code="invalid_value", param=where)
+    problem = check(Tool("body", parameters=schema), reduced.value)[0]
     parts = problem.path.removeprefix("/").split("/") if problem.path else []
-    param = _dotted(made.places(int(part) if part.isdecimal() else part for part in parts))
-    said = f"{param or 'the body'}: expected {problem.expected}, got {problem.received}"
-    return Refused(said, code="invalid_value", param=param or None)
+    param = _dotted(reduced.places(int(part) if part.isdecimal() else part for part in parts))
+    message = f"{param or 'the body'}: expected {problem.expected}, got {problem.received}"
+    return Refused(message, code="invalid_value", param=param or None)
 
 
 def _dotted(path: Path) -> str:

@@ -192,13 +192,13 @@ def unique(calls: Sequence[ToolCall], request: Request, before: Sequence[ToolCal
     """
     if not calls:
         return ()
-    taken = {str(call.get("id")) for message in request.messages for call in message.get("tool_calls") or ()}
-    taken |= {call.id for call in before}
-    told: list[ToolCall] = []
+    used = {str(call.get("id")) for message in request.messages for call in message.get("tool_calls") or ()}
+    used |= {call.id for call in before}
+    renamed: list[ToolCall] = []
     for call in calls:
-        told.append(call if call.id and call.id not in taken else replace(call, id=new_id()))
-        taken.add(told[-1].id)
-    return tuple(told)
+        renamed.append(call if call.id and call.id not in used else replace(call, id=new_id()))
+        used.add(renamed[-1].id)
+    return tuple(renamed)
 
 
 def sure(request: Request, model: Model) -> bool:

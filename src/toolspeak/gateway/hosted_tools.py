@@ -115,13 +115,13 @@ class HostedTools:
         running: dict[str, Running] = {}
         tools = [*(incoming.request.tools or ())]
         left = set(incoming.ignored)
-        taken = {tool.name for tool in tools}
+        used = {tool.name for tool in tools}
         for kind, where in incoming.hosted:
             name = next((one for one in self._types if f"{kind}_".startswith(f"{one}_")), "")
-            if name in taken:
+            if name in used:
                 continue
             if found := await self._tool(name):
-                taken.add(name)
+                used.add(name)
                 running[name] = Running(self._types[name], found.name)
                 tools.append(replace(found, name=name))
                 left.discard(where)
@@ -158,8 +158,8 @@ def _with_servers(incoming: IncomingRequest, labels: Mapping[str, str]) -> Incom
         if one.label in by_label:
             ignored -= {*one.where}
             listings |= {} if one.listed else {one.label: tuple(by_label[one.label])}
-    told = replace(incoming, ignored=tuple(sorted(ignored)), listings=listings)
-    return told.with_runs(labels) if incoming.tells_servers else told
+    reported = replace(incoming, ignored=tuple(sorted(ignored)), listings=listings)
+    return reported.with_runs(labels) if incoming.tells_servers else reported
 
 
 def _choice(incoming: IncomingRequest, running: Mapping[str, Running]) -> str:

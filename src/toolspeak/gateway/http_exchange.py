@@ -91,9 +91,9 @@ class HttpExchange:
     def tokens(self) -> int:
         """The tokens that the response has used so far. If they are unknown, because the upstream does not report them
         or the client left, they are estimated at four bytes per token."""
-        told = self.record.tokens_in + self.record.tokens_out
+        total = self.record.tokens_in + self.record.tokens_out
         asked = self.record.model and (self.gone or self.status == 200)
-        return told or ((self.received + self.record.bytes) // 4 if asked else 0)
+        return total or ((self.received + self.record.bytes) // 4 if asked else 0)
 
     @property
     def gone(self) -> bool:

@@ -86,14 +86,14 @@ class Served:
 
     def _with_selection(self, request: Request) -> Model:
         """Return the model with a selection of many tools, and with parts of large results."""
-        told, paged = self.settings, self._paged()
+        key, paged = self.settings, self._paged()
         model = paged if paged.needed(request) else self.model
-        few = 0 if request.deferred else told.shown or FEW
-        if told.shown == 0 or len(request.tools or ()) <= few:
+        few = 0 if request.deferred else key.shown or FEW
+        if key.shown == 0 or len(request.tools or ()) <= few:
             return model
         return ToolRouter(
-            model, shown=told.shown, tokens=told.shown_tokens, context=told.context, pinned=told.pinned,
-            strict=_chooses(told),
+            model, shown=key.shown, tokens=key.shown_tokens, context=key.context, pinned=key.pinned,
+            strict=_chooses(key),
         )  # fmt: skip
 
     def _paged(self) -> PagedResults:

@@ -135,8 +135,8 @@ _HOLES.sort(key=lambda hole: len(hole[1]), reverse=True)
 
 def find(path: str) -> tuple[dict[str, Route], str]:
     """Return the routes of a path by method, and the value of its parameter; no routes for an unknown path."""
-    if "{" not in path and (found := _BY_PATH.get(path)):
-        return found, ""
+    if "{" not in path and (route := _BY_PATH.get(path)):
+        return route, ""
     for start, end, routes in _HOLES:
         if path.startswith(start) and path.endswith(end) and len(path) > len(start) + len(end):
             return routes, path[len(start) : len(path) - len(end)]
@@ -175,8 +175,8 @@ async def answer_route(gateway: Gateway, exchange: HttpExchange) -> None:
         known = [
             known.partition("/{")[0] for known in _BY_PATH if known != "/"
         ]  # a path with a parameter is no suggestion
-        said = f"there is no {path[:200]} here.{did_you_mean(near(path[:200], dict.fromkeys(known)))}"
-        raise Refused(said, status=404, code="not_found")
+        message = f"there is no {path[:200]} here.{did_you_mean(near(path[:200], dict.fromkeys(known)))}"
+        raise Refused(message, status=404, code="not_found")
     route = routes.get("GET" if method == "HEAD" else method)
     if route is None:
         allowed = [*routes, *(["HEAD"] if "GET" in routes else [])]

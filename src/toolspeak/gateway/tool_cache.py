@@ -31,24 +31,24 @@ class Toolsets:
         """Return the tools; `check` is called with descriptions that are not cached. Raises InvalidTool."""
         written = marshal.dumps(described, 2)  # later versions of the format depend on reference counts
         key = hashlib.blake2b(written, digest_size=16).digest()
-        if (found := self._kept.get(key)) is not None:
-            return found
+        if (cached := self._kept.get(key)) is not None:
+            return cached
         if check:
             check(described)
         try:
-            made = as_tools(described) or ()
+            tools = as_tools(described) or ()
         except DuplicateTool as error:
             raise _twice(error.name, described) from None
-        self._kept.put(key, made, in_memory(written))
-        return made
+        self._kept.put(key, tools, in_memory(written))
+        return tools
 
 
 def _twice(name: str, described: Any) -> Refused:
     """Return the error for a name that several of the described tools have."""
     places = [f"tools.{at}" for at, one in enumerate(described) if one.get("name") == name]
     where = places[1] if len(places) > 1 else "tools"
-    said = f"{where}: two tools are named {name[:100]!r}: give each tool a name of its own"
-    return Refused(said, code="invalid_tool", param=where)
+    message = f"{where}: two tools are named {name[:100]!r}: give each tool a name of its own"
+    return Refused(message, code="invalid_tool", param=where)
 
 
 def in_memory(written: bytes) -> int:

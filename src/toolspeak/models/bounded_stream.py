@@ -49,9 +49,9 @@ def _pieces(event: Event) -> Iterable[Event]:
     """Return an event, or the pieces of a long one."""
     match event:
         case TextDelta(text) | ThoughtDelta(text) if len(text) > PIECE:
-            made = type(event)
+            kind = type(event)
         case ArgumentsDelta(text) if len(text) > PIECE:
-            made = ArgumentsDelta
+            kind = ArgumentsDelta
         case _:
             return (event,)
-    return (made(text[at : at + PIECE]) for at in range(0, len(text), PIECE))
+    return (kind(text[at : at + PIECE]) for at in range(0, len(text), PIECE))

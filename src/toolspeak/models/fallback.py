@@ -132,8 +132,8 @@ class Adaptive(Wrapper[Model]):
             return None
         can = self.server_capabilities.capabilities if self.server_capabilities else frozenset[Capability]()
         # Ollama has no word for a choice, but its `format` holds to a call.
-        held = can & {"grammar", "tags", "schema"} or self.http.api == "ollama"
-        if "required" in can or not held:
+        constraints = can & {"grammar", "tags", "schema"} or self.http.api == "ollama"
+        if "required" in can or not constraints:
             return None
         by_grammar = can & {"grammar", "tags"}
         asked = strategy(replace(known, tools=None, scores=False, completes=False) if by_grammar else Known())
@@ -142,8 +142,8 @@ class Adaptive(Wrapper[Model]):
     @property
     def capabilities(self) -> frozenset[Capability]:
         """Of the way that is in use."""
-        held: set[Capability] = {"required"} if self.demanding and self.server_capabilities else set()
-        return self.model.capabilities | held
+        required: set[Capability] = {"required"} if self.demanding and self.server_capabilities else set()
+        return self.model.capabilities | required
 
     def wrapped(self, wrap: Callable[[Any], Any]) -> Adaptive:
         """The same with something around each model that is asked in the end."""
@@ -376,9 +376,9 @@ def around_innermost(model: Model, wrap: Callable[[Model], Model]) -> Model:
         return model.wrapped(wrap)
     if not isinstance(model, Speaker):
         return wrap(model)
-    made = copy.copy(model)
-    made.model = wrap(model.model)
-    return made
+    outer = copy.copy(model)
+    outer.model = wrap(model.model)
+    return outer
 
 
 def as_tuned(model: Model, chosen: Strategy) -> Model:

@@ -256,8 +256,8 @@ class Pool:
         if not up:
             first = min(self.upstreams, key=lambda one: one.back_in)
             soonest = max(1.0, first.back_in)
-            said = f"{self.name} is down: it failed {first.failures} requests in a row, and is tried again in {soonest:.0f} s"
-            down = ServerFailed(f"{said}. The last failure: {first.last}", code=503, retry_after=soonest)
+            message = f"{self.name} is down: it failed {first.failures} requests in a row, and is tried again in {soonest:.0f} s"
+            down = ServerFailed(f"{message}. The last failure: {first.last}", code=503, retry_after=soonest)
             down.reason = "the model's server is down"
             raise down from first.last
         self._turn += 1

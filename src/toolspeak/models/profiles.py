@@ -79,8 +79,8 @@ def key_of(model: Model) -> str:
 
 def _digest(path: Path) -> str:
     try:
-        told = path.stat()
-        return _ends(path, told.st_size, told.st_mtime_ns)
+        info = path.stat()
+        return _ends(path, info.st_size, info.st_mtime_ns)
     except OSError:
         return f"none at {path}"
 
@@ -116,11 +116,11 @@ def path_of(model: str, key: str) -> Path:
 def save(profile: Profile) -> Path:
     """Keeps a profile, in a file that appears whole, and says where. Raises UsageError where it cannot be kept."""
     path = profile.path
-    told = {"about": ABOUT, "version": FORM, **profile.record()}
+    row = {"about": ABOUT, "version": FORM, **profile.record()}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as file:
-            file.write(f"{json.dumps(told, ensure_ascii=False, indent=1)}\n".encode())
+            file.write(f"{json.dumps(row, ensure_ascii=False, indent=1)}\n".encode())
     except OSError as error:
         raise UsageError(f"the profile cannot be kept at {path}: {error.strerror or error}. Set {VARIABLE}") from None
     return path
@@ -129,11 +129,11 @@ def save(profile: Profile) -> Path:
 def read(path: Path) -> Profile:
     """The profile in a file. Raises UsageError for what is none, OSError for what cannot be read."""
     try:
-        kept = record(json.loads(path.read_text("utf-8")))
-        if kept.get("version") != FORM:
-            raise UsageError(f"it is of version {kept.get('version')!r}, expected {FORM}")
-        chosen = _strategy(record(kept["form"]), str(path))
-        return Profile(str(kept["model"]), str(kept["key"]), chosen, record(kept.get("measured", {})))
+        row = record(json.loads(path.read_text("utf-8")))
+        if row.get("version") != FORM:
+            raise UsageError(f"it is of version {row.get('version')!r}, expected {FORM}")
+        chosen = _strategy(record(row["form"]), str(path))
+        return Profile(str(row["model"]), str(row["key"]), chosen, record(row.get("measured", {})))
     except KeyError as error:
         raise UsageError(f"it says nothing of {error}") from None
     except (ValueError, TypeError, RecursionError, ToolspeakError) as error:
@@ -161,25 +161,25 @@ def recall(model: Model) -> Profile | None:
     if not path.is_file():
         return None
     try:
-        found = read(path)
-        if found.key != key:
-            raise UsageError(f"it is of another model, {found.key}")
+        profile = read(path)
+        if profile.key != key:
+            raise UsageError(f"it is of another model, {profile.key}")
     except (UsageError, OSError) as error:
         warn(str(path), str(error))
         return None
-    return found
+    return profile
 
 
 def every() -> list[Profile]:
     """All profiles that can be read, by their models' names; others are warned of."""
     where = folder()
-    found: list[Profile] = []
+    profiles: list[Profile] = []
     for path in sorted(where.glob("*.json")) if where else ():
         try:
-            found.append(read(path))
+            profiles.append(read(path))
         except (UsageError, OSError) as error:
             warn(str(path), str(error))
-    return found
+    return profiles
 
 
 def forget(model: Model) -> Path | None:

@@ -53,8 +53,8 @@ def reask_policy(strategies: Sequence[str | Model] | None, model: Model) -> Reas
             if other is None:
                 continue
             voice = other
-            shown = voice.dialect.name if kind == "dialect" and isinstance(voice, Speaker) else voice.name
-            kind = by = _unique_name(f"{kind}:{shown}", others)
+            label = voice.dialect.name if kind == "dialect" and isinstance(voice, Speaker) else voice.name
+            kind = by = _unique_name(f"{kind}:{label}", others)
             others[by] = voice
         ordered.append(ReaskStrategy(kind, by, "scored" in voice.capabilities))
     return ReaskPolicy(tuple(ordered), others)

@@ -190,12 +190,12 @@ class Replay:
 
     def _missing(self, form: Form) -> NotRecorded:
         replies = [one for one in self.exchanges if not one.counted]
-        said = f"{self.path} has no answer to this request"
+        message = f"{self.path} has no answer to this request"
         if not replies:
-            return NotRecorded(f"{said}: it has no exchanges at all. Record it again")
+            return NotRecorded(f"{message}: it has no exchanges at all. Record it again")
         place = nearest(form, [one.request for one in replies])
         whole = diff(replies[place].request, form)
-        head = f"{said}. The nearest of its {len(replies)} is number {place + 1} (- recorded, + asked now):"
+        head = f"{message}. The nearest of its {len(replies)} is number {place + 1} (- recorded, + asked now):"
         return NotRecorded(f"{head}\n{_first_rows(whole)}\nIf the change is intended, record it again", diff=whole)
 
 

@@ -80,10 +80,10 @@ def pause(error: ModelError, tried: int) -> float | None:
     """
     if not passing(error):
         return None
-    told = error.retry_after if isinstance(error, (RateLimited, ServerFailed)) else None
-    if told is None:
+    wait = error.retry_after if isinstance(error, (RateLimited, ServerFailed)) else None
+    if wait is None:
         return random.uniform(0, min(LONGEST, FIRST * 2 ** (tried - 1)))
-    return told + random.uniform(0, min(0.25, told)) if told <= PATIENCE else None
+    return wait + random.uniform(0, min(0.25, wait)) if wait <= PATIENCE else None
 
 
 def passing(error: ModelError) -> bool:

@@ -59,9 +59,9 @@ NONE = Sampling()
 
 def sampling(options: Mapping[str, Any]) -> Sampling:
     """Return the sampling settings among `options`. Raises UsageError for an invalid value."""
-    found = {name: checked_setting(name, options.get(name)) for name in RANGES}
-    more = {name: found[name] for name in ("top_p", "top_k") if found[name] is not None}
-    return Sampling(found["temperature"], found["max_tokens"], more | _extra(options.get("extra_body")))
+    settings = {name: checked_setting(name, options.get(name)) for name in RANGES}
+    more = {name: settings[name] for name in ("top_p", "top_k") if settings[name] is not None}
+    return Sampling(settings["temperature"], settings["max_tokens"], more | _extra(options.get("extra_body")))
 
 
 def checked_setting(name: str, value: Any) -> Any:

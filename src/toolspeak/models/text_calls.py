@@ -233,8 +233,8 @@ class _Reader:
         )
 
     def _released(self) -> list[Event]:
-        held, self._held = self._held, []
-        return held
+        events, self._held = self._held, []
+        return events
 
 
 def new_id() -> str:

@@ -42,16 +42,16 @@ def like_a_call(text: str, tools: Sequence[Tool[..., Any]], finish: str = "") ->
         return None
     offered = [tool.name for tool in tools]
     words = _opening if any(name in text for name in offered) else literals
-    found: list[tuple[tuple[int, ...], Dialect, ToolCall]] = []
+    reasons: list[tuple[tuple[int, ...], Dialect, ToolCall]] = []
     for dialect in known():
         if all(word in text for word in words(dialect)):
             reply = parse(text, dialect, None, "")
             if call := _nearly(reply, offered):
                 order = (call.name in offered, -len(reply.text.strip()), *rank(dialect, reply, text))
-                found.append((order, dialect, call))
-    if not found:
+                reasons.append((order, dialect, call))
+    if not reasons:
         return _in_no_dialect(text, tools)
-    _, dialect, call = max(found, key=lambda one: one[0])
+    _, dialect, call = max(reasons, key=lambda one: one[0])
     return Note("like-a-call", _why(call, dialect, tools, finish))
 
 

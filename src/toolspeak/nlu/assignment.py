@@ -65,8 +65,8 @@ def _settle_dates(filling: PartialCall, schemas: Mapping[str, Schema]) -> None:
     days = {name: dates.pattern(described(schema), schema.get("format")) for name, schema in texts.items()}
     clocks = {name: dates.clock(described(schema), schema.get("format")) for name, schema in texts.items()}
     wanted = [(name, layout) for name, layout in days.items() if layout]
-    found, hours = dates.dates(filling.text), dates.times(filling.text)
-    moments = dates.timed(found, hours if any("hh" in layout for _, layout in wanted) else [], len(wanted))
+    written, hours = dates.dates(filling.text), dates.times(filling.text)
+    moments = dates.timed(written, hours if any("hh" in layout for _, layout in wanted) else [], len(wanted))
     for (name, layout), (moment, spans) in zip(wanted, moments, strict=False):
         filling.settled[name] = dates.written(moment, layout)
         for span in spans:
@@ -89,28 +89,30 @@ def _settle_marked(filling: PartialCall, schemas: Mapping[str, Schema], required
     """Assigns quoted texts and words that are no plain words to the matching arguments for strings and lists of
     strings."""
     names = [name for name, schema in schemas.items() if _takes_text(schema) and name not in filling.settled]
-    found = [(span, piece) for span, piece in pieces.marked(filling.text) if filling.free(span)][:MOST]
-    if not names or not found:
+    strings = [(span, piece) for span, piece in pieces.marked(filling.text) if filling.free(span)][:MOST]
+    if not names or not strings:
         return
     quoted = {span for span, _ in pieces.quotations(filling.text)}
     beside = {name: evidence.named(filling.text, name) for name in names}
-    suits = {(name, span): _suits(filling, name, span, piece, beside[name]) for name in names for span, piece in found}
-    likely = yield from _preferred(filling, [name for name in names if name in required], found, quoted)
+    suits = {
+        (name, span): _suits(filling, name, span, piece, beside[name]) for name in names for span, piece in strings
+    }
+    likely = yield from _preferred(filling, [name for name in names if name in required], strings, quoted)
     rows: list[list[float | None]] = []
     for name in names:
-        elsewhere = beside[name] and not any(pieces.overlap(one, span) for one in beside[name] for span, _ in found)
+        elsewhere = beside[name] and not any(pieces.overlap(one, span) for one in beside[name] for span, _ in strings)
         least = 9.0 if elsewhere else EVIDENCE if name in required else EVIDENCE + 0.15
         row = [
             NEAR_WORTH * suits[name, span] + likely.get((name, span), 0.0)
             if suits[name, span] >= least or likely.get((name, span), -9.0) >= 0.0
             else None
-            for span, _ in found
+            for span, _ in strings
         ]
         rows.append(row)
     for name, place in zip(names, assign(rows, [False] * len(names)), strict=True):
         if place is not None:
-            span, piece = found[place]
-            several = next(run for run in pieces.in_series(filling.text, found) if (span, piece) in run)
+            span, piece = strings[place]
+            several = next(run for run in pieces.in_series(filling.text, strings) if (span, piece) in run)
             filling.settled[name] = piece if is_text(schemas[name]) else [one for _, one in several]
             for one, _ in [(span, piece)] if is_text(schemas[name]) else several:
                 filling.use(one)
@@ -128,22 +130,22 @@ def _preferred(
 ) -> Plan[dict[tuple[str, Span], float]]:
     """For each quoted text, by how many nats an argument is likelier to take it than the others; the likeliest gets at
     least 1, since a request quotes nothing without a purpose."""
-    asked = [(name, span, piece[:LONGEST_WEIGHED]) for name in names for span, piece in strings if span in quoted]
+    pairs = [(name, span, piece[:LONGEST_WEIGHED]) for name in names for span, piece in strings if span in quoted]
     if len(names) < 2:
-        return {(name, span): 1.0 for name, span, _ in asked}
-    scores = yield from score([(f"{filling.prefix}{name}=", f'"{piece}') for name, _, piece in asked])
-    likely = {(name, span): value for (name, span, _), value in zip(asked, scores, strict=True)}
-    best = {span: max(likely[name, span] for name in names) for _, span, _ in asked}
+        return {(name, span): 1.0 for name, span, _ in pairs}
+    scores = yield from score([(f"{filling.prefix}{name}=", f'"{piece}') for name, _, piece in pairs])
+    likely = {(name, span): value for (name, span, _), value in zip(pairs, scores, strict=True)}
+    best = {span: max(likely[name, span] for name in names) for _, span, _ in pairs}
     return {(name, span): value - best[span] + 1.0 for (name, span), value in likely.items()}
 
 
 def _suits(filling: PartialCall, name: str, span: Span, piece: str, beside: Sequence[Span]) -> float:
     """How well a verbatim text fits an argument: by the words around it, as a file if the argument wants one, or
     because it is next to the argument's name (in `beside`)."""
-    told = filling.cues[name]
-    filed = FILE.search(piece) is not None and any(told.get(word, 0.0) > 0.3 for word in FILES)
-    told_so = any(span[0] <= a and b <= span[1] for a, b in beside)
-    return nearness.nearness(filling.text, span, told) + (EVIDENCE + 0.2 if filed else 0.0) + told_so
+    cues = filling.cues[name]
+    filed = FILE.search(piece) is not None and any(cues.get(word, 0.0) > 0.3 for word in FILES)
+    cued = any(span[0] <= a and b <= span[1] for a, b in beside)
+    return nearness.nearness(filling.text, span, cues) + (EVIDENCE + 0.2 if filed else 0.0) + cued
 
 
 def _settle_numbers(filling: PartialCall, schemas: Mapping[str, Schema], required: set[str]) -> Plan[None]:
@@ -151,39 +153,39 @@ def _settle_numbers(filling: PartialCall, schemas: Mapping[str, Schema], require
     names = [name for name, schema in schemas.items() if is_number(schema)]
     whole = [] if any(DATED & stems.stems(name.replace("_", " ")) for name in names) else dates.dates(filling.text)
     inside = [date.span for date in whole]
-    found = [one for one in numbers(filling.text) if filling.free(one.span)]
-    found = [one for one in found if not any(a <= one.span[0] < b for a, b in inside)][:MOST]
-    if not names or not found:
+    free = [one for one in numbers(filling.text) if filling.free(one.span)]
+    free = [one for one in free if not any(a <= one.span[0] < b for a, b in inside)][:MOST]
+    if not names or not free:
         return
     pairs = [
         (name, number, reading(number, schemas[name]))
         for name in names
-        for number in found
+        for number in free
         if reading(number, schemas[name]) is not None
     ]
-    units_of = {one.span: _unit_support(filling, one, names) for one in found}
+    units_of = {one.span: _unit_support(filling, one, names) for one in free}
     near = {
         (name, one.span): _context_support(filling, name, one, names) + units_of[one.span][name]
         for name, one, _ in pairs
     }
-    asked = [pair for pair in pairs if pair[0] in required or near[pair[0], pair[1].span] >= EVIDENCE]
+    wanted = [pair for pair in pairs if pair[0] in required or near[pair[0], pair[1].span] >= EVIDENCE]
     worth: dict[tuple[str, Span], float] = {}
-    if len(found) > 1 or len({name for name, _, _ in asked}) > 1:
-        scores = yield from score([(f"{filling.prefix}{name}=", f"{value}") for name, _, value in asked])
-        for (name, one, _), likely in zip(asked, scores, strict=True):
+    if len(free) > 1 or len({name for name, _, _ in wanted}) > 1:
+        scores = yield from score([(f"{filling.prefix}{name}=", f"{value}") for name, _, value in wanted])
+        for (name, one, _), likely in zip(wanted, scores, strict=True):
             worth[name, one.span] = likely + NEAR_WORTH * near[name, one.span]
     else:
-        worth = {(name, one.span): near[name, one.span] for name, one, _ in asked}
-    rows = [[worth.get((name, one.span)) for one in found] for name in names]
+        worth = {(name, one.span): near[name, one.span] for name, one, _ in wanted}
+    rows = [[worth.get((name, one.span)) for one in free] for name in names]
     # An optional argument needs a positive score, so its likelihood is relative to the best one of the row.
     for name, row in zip(names, rows, strict=True):
         if name not in required:
-            row[:] = [None if w is None else 5.0 + near[name, one.span] for w, one in zip(row, found, strict=True)]
-    taken = assign(rows, [name in required for name in names])
-    for name, place in zip(names, taken, strict=True):
+            row[:] = [None if w is None else 5.0 + near[name, one.span] for w, one in zip(row, free, strict=True)]
+    assigned = assign(rows, [name in required for name in names])
+    for name, place in zip(names, assigned, strict=True):
         if place is not None:
-            filling.settled[name] = reading(found[place], schemas[name])
-            filling.use(found[place].span)
+            filling.settled[name] = reading(free[place], schemas[name])
+            filling.use(free[place].span)
         elif name in required:
             yield from _shared(filling, name, schemas[name])
 
@@ -220,15 +222,15 @@ def reading(number: Number, schema: Schema) -> int | float | str | None:
     """The number as the argument's type: 5 % is 0.05 unless percents are wanted; None if an integer is wanted and it
     is none. Of a Decimal the digits, if a float cannot hold them."""
     value = number.value
-    said = f"{described(schema)} {schema.get('title', '')}".casefold()
-    if number.seconds and (unit := _unit_of_time(said)) and unit != number.seconds:
+    description = f"{described(schema)} {schema.get('title', '')}".casefold()
+    if number.seconds and (unit := _unit_of_time(description)) and unit != number.seconds:
         value = _as_int(value * number.seconds / unit)
     elif number.digits and schema.get("pattern") == DECIMAL:
         exact = Decimal(number.digits)
-        return f"{EXACT.scaleb(exact, -2) if number.percent and _is_fraction(said) else exact:f}"
+        return f"{EXACT.scaleb(exact, -2) if number.percent and _is_fraction(description) else exact:f}"
     if schema.get("type") == "integer":
         return int(value) if float(value).is_integer() else None
-    return round(value / 100, 10) if number.percent and _is_fraction(said) else value
+    return round(value / 100, 10) if number.percent and _is_fraction(description) else value
 
 
 def _is_fraction(description: str) -> bool:
@@ -240,10 +242,10 @@ def _is_fraction(description: str) -> bool:
 
 def _unit_of_time(description: str) -> int:
     """The seconds of the unit of time in a description; 0 if it has none or several."""
-    told = re.findall(rf"\bin ({'|'.join(SECONDS)})s?\b", description) or re.findall(
+    units = re.findall(rf"\bin ({'|'.join(SECONDS)})s?\b", description) or re.findall(
         rf"\b({'|'.join(SECONDS)})s?\b", description
     )
-    named = {SECONDS[unit] for unit in told}
+    named = {SECONDS[unit] for unit in units}
     return named.pop() if len(named) == 1 else 0
 
 
@@ -252,28 +254,28 @@ def _settle_lists(filling: PartialCall, schemas: Mapping[str, Schema], required:
     names = [name for name, schema in schemas.items() if schema.get("type") == "array"]
     if not names:
         return
-    found = written_lists(filling.text)
-    inside = [span for span, _ in found]
+    lists = written_lists(filling.text)
+    inside = [span for span, _ in lists]
     free = [one for one in numbers(filling.text) if not any(a <= one.span[0] < b for a, b in inside)]
     for run in runs(filling.text, free):
-        found.append(((run[0].span[0], run[-1].span[1]), [one.exact for one in run]))
-    found.sort(key=lambda one: one[0])
+        lists.append(((run[0].span[0], run[-1].span[1]), [one.exact for one in run]))
+    lists.sort(key=lambda one: one[0])
     rows = [
         [
             nearness.nearness(filling.text, span, filling.cues[name]) + (0.0 if name in required else -EVIDENCE)
             if _is_valid_list(schemas[name], with_digits(value, {}))
             else None
-            for span, value in found
+            for span, value in lists
         ]
         for name in names
     ]
     for name, row in zip(names, rows, strict=True):
         if name not in required:
             row[:] = [None if worth is None or worth < 0 else worth for worth in row]
-    taken = assign(rows, [name in required for name in names])
-    for name, place in zip(names, taken, strict=True):
+    assigned = assign(rows, [name in required for name in names])
+    for name, place in zip(names, assigned, strict=True):
         if place is not None:
-            span, value = found[place]
+            span, value = lists[place]
             filling.settled[name] = with_digits(value, schemas[name])
             filling.use(span)
 

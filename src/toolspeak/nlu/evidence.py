@@ -50,7 +50,7 @@ ASKING = words.each("every each what which who")
 
 def by_form(text: str, schemas: Mapping[str, Schema]) -> dict[str, Span]:
     """Arguments whose description shows a format ('E1187', 'owner/name') that exactly one span of the request has."""
-    found: dict[str, Span] = {}
+    spans_by_name: dict[str, Span] = {}
     tokens = [match.span() for match in WORD.finditer(text)]
     tokens += [(start + 1, end - 1) for (start, end), _ in spans.quotations(text)]
     shapes = {name: forms_of(schema) for name, schema in schemas.items()}
@@ -61,8 +61,8 @@ def by_form(text: str, schemas: Mapping[str, Schema]) -> dict[str, Span]:
         fitting = {span for span, form in formed if form in forms}
         rivals = [other for other in schemas if other != name and shapes[other] & forms]
         if len(fitting) == 1 and not rivals:
-            found[name] = next(iter(fitting))
-    return found
+            spans_by_name[name] = next(iter(fitting))
+    return spans_by_name
 
 
 def forms_of(schema: Schema) -> set[str]:
@@ -96,19 +96,19 @@ def directed(text: str, parts: Sequence[str]) -> list[Span]:
     """The spans after "from" for an argument with the name of an origin, and after "to" for a destination."""
     stems = {words.stem(part) for part in parts} | {part.casefold() for part in parts}
     ways = [way for way, names in DIRECTIONS.items() if stems & names]
-    found = [(head.end(), head) for way in ways for head in re.finditer(rf"\b{way}\s+(?:the\s+)?", text, re.IGNORECASE)]
-    return [piece for start, _ in found if (piece := _name(text, start))] if len(ways) == 1 else []
+    heads = [(head.end(), head) for way in ways for head in re.finditer(rf"\b{way}\s+(?:the\s+)?", text, re.IGNORECASE)]
+    return [piece for start, _ in heads if (piece := _name(text, start))] if len(ways) == 1 else []
 
 
 def _name(text: str, start: int) -> Span | None:
-    found = spans.NAMED.match(text, start)
-    return found.span() if found else None
+    match = spans.NAMED.match(text, start)
+    return match.span() if match else None
 
 
 def assigned(text: str, name: str) -> Span | None:
     """The value that the request assigns to an argument, as in zone=eu-1; None if it does not."""
-    found = re.search(rf"(?<!\w){re.escape(name)}\s?=\s?([\"']?)([^\s,;\"']+)\1", text, re.IGNORECASE)
-    return found.span(2) if found else None
+    match = re.search(rf"(?<!\w){re.escape(name)}\s?=\s?([\"']?)([^\s,;\"']+)\1", text, re.IGNORECASE)
+    return match.span(2) if match else None
 
 
 def _piece(text: str, start: int, quoted: Mapping[int, int]) -> Span | None:
@@ -117,14 +117,14 @@ def _piece(text: str, start: int, quoted: Mapping[int, int]) -> Span | None:
         return (start, quoted[start])
     if named := _name(text, start):
         return named
-    found = WORD.match(text, start)
-    return found.span() if found and words.stems(found[0]) else None
+    match = WORD.match(text, start)
+    return match.span() if match and words.stems(match[0]) else None
 
 
 def option(text: str, schema: Schema) -> str | None:
     """The single option that the description lists and the request contains: 'vegan' for "e.g. vegan, kosher"."""
-    said = [one for one in options(described(schema)) if spans.find_form(text, one)]
-    return said[0] if len(said) == 1 else None
+    written = [one for one in options(described(schema)) if spans.find_form(text, one)]
+    return written[0] if len(written) == 1 else None
 
 
 def options(description: str) -> Sequence[str]:
@@ -160,9 +160,9 @@ def spoken(text: str, name: str, description: str, common: Set[str]) -> bool:
     phrase = " ".join(words.parts(name))
     if " " in phrase and (place := spans.find(text, phrase)):
         return not spans.denied_at(text, place)
-    told = words.stems(description) - words.VERBS - common
-    if len(told) > MOST_WORDS:
+    keywords = words.stems(description) - words.VERBS - common
+    if len(keywords) > MOST_WORDS:
         return False
-    said = [found.span() for found in WORD.finditer(text) if words.stem(found[0]) in told]
-    distinct = {words.stem(text[slice(*span)]) for span in said}
-    return len(distinct) > 1 and not any(spans.denied_at(text, span) for span in said)
+    mentioned = [match.span() for match in WORD.finditer(text) if words.stem(match[0]) in keywords]
+    distinct = {words.stem(text[slice(*span)]) for span in mentioned}
+    return len(distinct) > 1 and not any(spans.denied_at(text, span) for span in mentioned)

@@ -135,8 +135,8 @@ def wanted(tools: Sequence[Tool[..., Any]], text: str) -> Plan[list[tuple[float,
 def _likelihoods(tools: Sequence[Tool[..., Any]], text: str) -> Plan[list[float]]:
     """The log-likelihood of the request after each tool."""
     # A number's value says nothing about the tool, but a long one would outweigh the words. One digit replaces it.
-    asked = DIGITS.sub(r"\1", text[-LONGEST:].lstrip())
-    return (yield from score([(f"{framed(tool)}\n# Request: ", f"{asked}\n") for tool in tools]))
+    question = DIGITS.sub(r"\1", text[-LONGEST:].lstrip())
+    return (yield from score([(f"{framed(tool)}\n# Request: ", f"{question}\n") for tool in tools]))
 
 
 def short_list(tools: Sequence[Tool[..., Any]], text: str, ranked: Iterable[str] = ()) -> list[Tool[..., Any]]:
@@ -144,11 +144,11 @@ def short_list(tools: Sequence[Tool[..., Any]], text: str, ranked: Iterable[str]
     words are rare, then those that share the most words with the request."""
     if len(tools) <= SHORT_LIST:
         return list(tools)
-    asked = stems.stems(text)
+    words = stems.stems(text)
     ranks = {name: rank for rank, name in enumerate(ranked)}
 
     def order(i: int) -> tuple[int, int]:
-        return ranks.get(tools[i].name, len(ranks)), -shared(tools[i], asked)
+        return ranks.get(tools[i].name, len(ranks)), -shared(tools[i], words)
 
     chosen = sorted(range(len(tools)), key=order)[:SHORT_LIST]
     return [tools[i] for i in sorted(chosen)]
@@ -156,9 +156,9 @@ def short_list(tools: Sequence[Tool[..., Any]], text: str, ranked: Iterable[str]
 
 def shared(tool: Tool[..., Any], words: Set[str]) -> int:
     """The number of the request's words that a tool has. Words in its description count more, those in its name most."""
-    told = _tool_words(tool)
-    described = told.name | told.description
-    return 2 * len(words & told.name) + len(words & described) + len(words & (described | told.arguments))
+    known = _tool_words(tool)
+    described = known.name | known.description
+    return 2 * len(words & known.name) + len(words & described) + len(words & (described | known.arguments))
 
 
 def _fitness(tool: Tool[..., Any], text: str) -> float:
@@ -172,26 +172,26 @@ def surplus(tool: Tool[..., Any], text: str, likelier: float) -> float:
     copies = _text_needed(tool)
     if copies and UNSPACED_LETTER.search(text) and not UNSPACED_LETTER.search(str(tool.parameters)):
         return -math.inf  # a script without spaces: a weak model cannot tell where a text to copy begins and ends
-    asked, told = stems.stems(text), _tool_words(tool)
-    every = told.name | told.description | told.arguments
+    words, known = stems.stems(text), _tool_words(tool)
+    every = known.name | known.description | known.arguments
     fitting = _numbers_fit(tool, text)
     worth = min(ENOUGH, likelier) - _missing_numbers(tool, text)
-    worth += NAME_WORTH * len(asked & told.last) / max(1, len(told.last))
-    worth += SHARE_WORTH * len(asked & every) / max(1, len(asked))
+    worth += NAME_WORTH * len(words & known.last) / max(1, len(known.last))
+    worth += SHARE_WORTH * len(words & every) / max(1, len(words))
     worth += fitting
-    worth += EVIDENCE_WORTH * ((copies and bool(spans.marked(text))) + bool(asked & told.options))
+    worth += EVIDENCE_WORTH * ((copies and bool(spans.marked(text))) + bool(words & known.options))
     worth -= FACT_WORTH * (not fitting and len(every) >= TERSE and bool(FACT.match(text)))
     worth += _noun_support(every, text)
-    return worth - MARGIN - MARGIN_A_WORD * min(WORDS_COUNTED, max(1, len(asked)))
+    return worth - MARGIN - MARGIN_A_WORD * min(WORDS_COUNTED, max(1, len(words)))
 
 
 def _noun_support(words: Set[str], text: str) -> float:
     """The score of a tool with these words for the nouns that the request asks for."""
-    found = [bool(one & words) for one in sought(text[-LONGEST:])]
-    if not found:
+    matches = [bool(one & words) for one in sought(text[-LONGEST:])]
+    if not matches:
         return 0.0
-    if any(found):
-        return SOUGHT_WORTH * all(found)
+    if any(matches):
+        return SOUGHT_WORTH * all(matches)
     return -UNSOUGHT if len(words) >= TERSE else -UNSOUGHT_OF_TERSE
 
 
@@ -220,19 +220,19 @@ class ToolWords:
 
 def _tool_words(tool: Tool[..., Any]) -> ToolWords:
     properties: Mapping[str, Any] = tool.parameters.get("properties", {})
-    told, options = [" ".join(stems.parts(name)) for name in properties], list[str]()
+    texts, options = [" ".join(stems.parts(name)) for name in properties], list[str]()
     for given in properties.values():
         if isinstance(given, Mapping):
             schema = cast("Mapping[str, Any]", given)
             items: Any = schema.get("items")
             within = cast("Mapping[str, Any]", items).get("enum", ()) if isinstance(items, Mapping) else ()
-            told.append(str(schema.get("description", "")))
+            texts.append(str(schema.get("description", "")))
             options += map(str, (*schema.get("enum", ()), *within))
     return ToolWords(
         stems.stems(" ".join(stems.parts(tool.name))),
         stems.stems(" ".join(stems.parts(tool.name.rpartition(".")[2]))),
         stems.stems(tool.description),
-        stems.stems(" ".join([*told, *options])),
+        stems.stems(" ".join([*texts, *options])),
         stems.stems(" ".join(options)),
     )
 

@@ -22,12 +22,12 @@ def assign(worth: Sequence[Sequence[float | None]], needed: Sequence[bool]) -> l
     best: dict[int, tuple[float, tuple[int | None, ...]]] = {0: (0.0, ())}
     for row, need in zip(worth, needed, strict=True):
         following: dict[int, tuple[float, tuple[int | None, ...]]] = {}
-        for taken, (total, chosen) in best.items():
+        for used, (total, chosen) in best.items():
             # 1000 nats are more than any score: a needed argument stays without a place only if none is left.
-            _keep(following, taken, total - (1000.0 if need else 0.0), (*chosen, None))
+            _keep(following, used, total - (1000.0 if need else 0.0), (*chosen, None))
             for place, gain in enumerate(row[:MOST]):
-                if gain is not None and not taken >> place & 1:
-                    _keep(following, taken | 1 << place, total + gain, (*chosen, place))
+                if gain is not None and not used >> place & 1:
+                    _keep(following, used | 1 << place, total + gain, (*chosen, place))
         best = following
     return list(max(best.values(), key=lambda one: one[0])[1])
 

@@ -33,11 +33,11 @@ def signature(tool: Tool[..., Any]) -> str:
     """A tool as a function header with its docstring."""
     properties: Mapping[str, Any] = tool.parameters.get("properties", {})
     required = tool.parameters.get("required", ())
-    shown = [_parameter(name, schema, name in required) for name, schema in properties.items()]
+    parameters = [_parameter(name, schema, name in required) for name, schema in properties.items()]
     lines = [tool.description.strip()]
     lines += [f"{name}: {text}" for name, schema in properties.items() if (text := _described(schema))]
     body = "\n    ".join(line for part in lines for line in part.splitlines() if line.strip())
-    return f'def {tool.name}({", ".join(shown)}):\n    """{body}"""\n'
+    return f'def {tool.name}({", ".join(parameters)}):\n    """{body}"""\n'
 
 
 def _parameter(name: str, schema: Any, required: bool) -> str:

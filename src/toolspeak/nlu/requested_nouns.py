@@ -46,27 +46,27 @@ LONGEST = 6
 
 def sought(text: str) -> list[set[str]]:
     """For each thing that a request asks for, in order, the stems of its words: a tool needs only one of them."""
-    found: list[set[str]] = []
+    nouns: list[set[str]] = []
     for lead in BEFORE_NOUN.finditer(text):
         group = _group(text, lead.end())
         # A name is not the requested noun, but what the question is about.
         last = group if lead["open"] else group[-1:]
-        told = stems.stems(" ".join(word for word in last if not word[:1].isupper())) - SAYS_NOTHING
-        if told:
-            found.append(told)
-    return found
+        nouns_in_last = stems.stems(" ".join(word for word in last if not word[:1].isupper())) - SAYS_NOTHING
+        if nouns_in_last:
+            nouns.append(nouns_in_last)
+    return nouns
 
 
 def _group(text: str, start: int) -> list[str]:
     """The words of the noun group that begins there."""
     group: list[str] = []
     while len(group) < LONGEST and (word := NOUN.match(text, start)):
-        said = word[1].casefold()
+        noun = word[1].casefold()
         start = word.end()
-        if said == "of" and group and group[-1].casefold() in BEYOND:
+        if noun == "of" and group and group[-1].casefold() in BEYOND:
             group.clear()
-        elif said in ENDS or (group and (said in ARTICLES or said.endswith(("ing", "ed")))):
+        elif noun in ENDS or (group and (noun in ARTICLES or noun.endswith(("ing", "ed")))):
             break
-        elif said not in ARTICLES:
+        elif noun not in ARTICLES:
             group.append(word[1])
     return group

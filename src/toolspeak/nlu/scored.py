@@ -51,8 +51,8 @@ def scored(
 def _concluded(request: Request, question: str, results: list[str]) -> Plan[None]:
     """A sentence about the results of earlier calls."""
     reply = yield from conclude(question, results[0] if len(results) == 1 else "\n".join(results))
-    said = Stops(request.stop).feed([TextDelta(reply.text), Finished("stop", reply.usage)])
-    yield from tell(*(Noted(note) for note in reply.notes), *said)
+    stopped = Stops(request.stop).feed([TextDelta(reply.text), Finished("stop", reply.usage)])
+    yield from tell(*(Noted(note) for note in reply.notes), *stopped)
 
 
 def _call_events(name: str, call_id: str, arguments: Mapping[str, Any]) -> tuple[Event, ...]:
@@ -91,6 +91,6 @@ def _decided(
 
 def _unsampled(request: Request) -> tuple[Note, ...]:
     """Notes on settings that a decision by likelihood does not use."""
-    given = {"temperature": request.temperature, "seed": request.seed, "max_tokens": request.max_tokens}
-    names = [name for name, value in given.items() if value is not None] + sorted(request.sampling)
+    settings = {"temperature": request.temperature, "seed": request.seed, "max_tokens": request.max_tokens}
+    names = [name for name, value in settings.items() if value is not None] + sorted(request.sampling)
     return (Note("not-sampled", f"decided by likelihood, without {', '.join(names)}"),) if names else ()

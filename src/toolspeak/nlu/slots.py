@@ -118,10 +118,10 @@ def _defaulted(schema: Schema) -> Any:
     """The value of a required number that the request lacks: its default, also one that only the description states."""
     if "default" in schema:
         return schema["default"]
-    told = DEFAULT.search(described(schema))
-    if not told:
+    match = DEFAULT.search(described(schema))
+    if not match:
         return MISSING
-    value = float(told[1])
+    value = float(match[1])
     return int(value) if value.is_integer() else MISSING if schema.get("type") == "integer" else value
 
 
@@ -132,12 +132,12 @@ def _boolean(filling: PartialCall, name: str, schema: Schema, required: bool) ->
     has. Otherwise True if the request has the words of the name, and False if it negates them. Otherwise the likelier
     value, or MISSING for an optional argument.
     """
-    told = spans.side(filling.text, described(schema))
-    if told is not None:
-        return told
-    said = spans.denied(filling.text, stems.stems(name.replace("_", " ")) - stems.VERBS - filling.common)
-    if said is not None:
-        return not said
+    side = spans.side(filling.text, described(schema))
+    if side is not None:
+        return side
+    denied = spans.denied(filling.text, stems.stems(name.replace("_", " ")) - stems.VERBS - filling.common)
+    if denied is not None:
+        return not denied
     if evidence.spoken(filling.text, name, described(schema), filling.common):
         return True
     if not required:
@@ -164,11 +164,11 @@ def _option(filling: PartialCall, name: str, options: list[Any], required: bool)
 def _named(filling: PartialCall, options: list[Any]) -> list[Any]:
     """The options in the request, verbatim or in another form; unused ones are preferred."""
     exact = {str(option): spans.find(filling.text, _spoken(option)) for option in options}
-    taken = [place for place in exact.values() if place]
+    used = [place for place in exact.values() if place]
     places: list[tuple[Any, Span]] = []
     for option in options:
         place = exact[str(option)] or spans.find_form(filling.text, _spoken(option)) or _last_part_span(filling, option)
-        if place and (place in taken or not any(a < place[1] and place[0] < b for a, b in taken)):
+        if place and (place in used or not any(a < place[1] and place[0] < b for a, b in used)):
             places.append((option, place))
     plain = [(option, place) for option, place in places if _spoken(option).casefold() not in stems.STOP] or places
     return [option for option, place in plain if filling.free(place)] or [option for option, _ in plain]
@@ -191,9 +191,9 @@ def _string(filling: PartialCall, name: str, schema: Schema, required: bool, ope
     if (short := spans.abbreviation(filling.text, description)) is not None:
         return short
     lead = filling.lead(name) + opening
-    if (said := evidence.option(filling.text, schema)) and not opening:
-        filling.use(spans.find_form(filling.text, said))
-        return said
+    if (option := evidence.option(filling.text, schema)) and not opening:
+        filling.use(spans.find_form(filling.text, option))
+        return option
     written = _unpointed((yield from _generated_start(filling, lead)))
     place = filling.find(written)
     held = [place] if written and place and _may_be(filling, name, place) else []
@@ -228,14 +228,14 @@ def _generated_start(filling: PartialCall, lead: str) -> Plan[str]:
 
 def _regional(filling: PartialCall, lead: str, place: str, description: str) -> Plan[str]:
     """A place with its region, if the description shows that format and the request omits the region."""
-    shown = [one[0] for one in REGION.finditer(description)]
-    if not shown or not PLACE.search(description) or "," in place or not spans.NAMED.fullmatch(place):
+    examples = [one[0] for one in REGION.finditer(description)]
+    if not examples or not PLACE.search(description) or "," in place or not spans.NAMED.fullmatch(place):
         return place
     reply = yield from ask(Request(prompt=f'{lead}"{place},', stop=('"', "\n", ","), max_tokens=8, temperature=0))
     whole = f"{place}, {_unpointed(reply.text)}"
     if spans.form(whole) not in ("Aa, A", "Aa, Aa"):
         return place
-    filling.notes.append(Note("completed", f"{place} to {whole}, in the form of {shown[0]}"))
+    filling.notes.append(Note("completed", f"{place} to {whole}, in the form of {examples[0]}"))
     return whole
 
 
@@ -294,8 +294,8 @@ def _pieces(filling: PartialCall) -> Sequence[str]:
 
 def _telling(text: str, span: Span) -> bool:
     """Whether a span begins and ends with a content word."""
-    found = WORD.findall(text[slice(*span)])
-    return bool(found and stems.stems(found[0]) and stems.stems(found[-1]))
+    words = WORD.findall(text[slice(*span)])
+    return bool(words and stems.stems(words[0]) and stems.stems(words[-1]))
 
 
 def _list(filling: PartialCall, name: str, schema: Schema, required: bool) -> Plan[Any]:
@@ -304,20 +304,20 @@ def _list(filling: PartialCall, name: str, schema: Schema, required: bool) -> Pl
     items: Any = schema.get("items")
     plain: Schema = cast("Schema", items) if isinstance(items, Mapping) else {}
     kind = plain.get("type")
-    found: list[Any] = []
+    values: list[Any] = []
     if "enum" in plain:
-        found = _named(filling, list(plain["enum"]))
+        values = _named(filling, list(plain["enum"]))
     elif not required:
         return MISSING
     elif kind in ("integer", "number"):
         free = [one for one in numbers(filling.text) if filling.free(one.span) and reading(one, plain) is not None]
-        found = [reading(one, plain) for one in free]
+        values = [reading(one, plain) for one in free]
         filling.used += [one.span for one in free]
     elif is_text(plain):
-        found = spans.quoted_series(filling.text) or (yield from _series(filling, name, plain))
-    if not found and not required:
+        values = spans.quoted_series(filling.text) or (yield from _series(filling, name, plain))
+    if not values and not required:
         return MISSING
-    return found or (yield from _written(filling, name, schema, required))
+    return values or (yield from _written(filling, name, schema, required))
 
 
 def _series(filling: PartialCall, name: str, schema: Schema) -> Plan[list[str]]:
@@ -334,10 +334,10 @@ def _series(filling: PartialCall, name: str, schema: Schema) -> Plan[list[str]]:
     begun = "[" + "".join(f"{literal(item)}, " for item in (head, *items))
     tails = [text[slice(*span)] for span in last]
     tail = _whole_item(text, (yield from _likeliest(lead + begun, [(piece, f"{literal(piece)}]") for piece in tails])))
-    found = [head, *items, tail]
-    for item in found:
+    whole = [head, *items, tail]
+    for item in whole:
         filling.use(filling.find(item))
-    return found
+    return whole
 
 
 def _whole_item(text: str, piece: str) -> str:

@@ -52,17 +52,17 @@ def put_back(messages: Sequence[Message], parts: Sequence[Part]) -> list[Message
     """The messages with each mark replaced by its part. Raises UsageError if a mark was lost."""
     if not parts:
         return list(messages)
-    found: list[int] = []
+    results: list[int] = []
 
     def filled(content: str) -> list[Part]:
-        made: list[Part] = []
+        expanded: list[Part] = []
         for place, piece in enumerate(PLACE.split(content)):
             if place % 2 and int(piece) < len(parts):
-                found.append(int(piece))
-                made.append(parts[found[-1]])
+                results.append(int(piece))
+                expanded.append(parts[results[-1]])
             elif piece and not place % 2:
-                made.append({"type": "text", "text": piece})
-        return made
+                expanded.append({"type": "text", "text": piece})
+        return expanded
 
     out: list[Message] = []
     for message in messages:
@@ -70,6 +70,6 @@ def put_back(messages: Sequence[Message], parts: Sequence[Part]) -> list[Message
         if isinstance(content, str) and MARK in content:
             message = cast("Message", {**message, "content": filled(content)})
         out.append(message)
-    if sorted(found) != list(range(len(parts))):
+    if sorted(results) != list(range(len(parts))):
         raise UsageError("this model accepts no image or other non-text part at that place of a message")
     return out

@@ -71,12 +71,12 @@ def broken(call: ToolCall) -> Problem:
     """The problem of a call whose text was cut, is no JSON object, or is ambiguous."""
     why = next((note for note in call.notes if note.rule in DOUBTFUL), None)
     if why:
-        found = f" ({why.rule}: {why.detail})" if why.detail else f" ({why.rule})"
+        reason = f" ({why.rule}: {why.detail})" if why.detail else f" ({why.rule})"
         return Problem(
             "",
             "one JSON object of arguments, and nothing beside it",
             call.json[:200],
-            f"The call to {call.name!r} was not run: something of it would be left out, or it can be read in more than one way{found}. Write the whole call "
+            f"The call to {call.name!r} was not run: something of it would be left out, or it can be read in more than one way{reason}. Write the whole call "
             "again, every argument once, and nothing else within it.",
         )
     if AT_LIMIT in call.notes:

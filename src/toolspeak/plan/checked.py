@@ -38,6 +38,6 @@ def generate_checked(
         try:
             return transform(reply.text)
         except REJECTED as error:
-            why = f"{type(error).__name__}: {said}" if (said := message_of(error)) else type(error).__name__
-        asked = f"That answer was not accepted: {why}\nAnswer again, and correct that."
-        yield from trying.wrong(reply, why, [{"role": "user", "content": asked}])
+            why = f"{type(error).__name__}: {reason}" if (reason := message_of(error)) else type(error).__name__
+        order = f"That answer was not accepted: {why}\nAnswer again, and correct that."
+        yield from trying.wrong(reply, why, [{"role": "user", "content": order}])

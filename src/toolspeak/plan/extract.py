@@ -223,10 +223,10 @@ def with_output(plan: Plan[Reply], request: Request, kind: Any, **again: Any) ->
     if plain.calls and not checked(plain.calls[0], [tool])[1]:
         return replace(reply, output=build(checked(plain.calls[0], [tool])[0].arguments))
     order: Message = {"role": "user", "content": f"Record this answer: {reply.text}"}
-    asked = replace(request, messages=[*reply.messages, order], tools=(tool,), choice=tool.name, parallel=False)
+    second = replace(request, messages=[*reply.messages, order], tools=(tool,), choice=tool.name, parallel=False)
     spent: list[Usage] = []
     try:
-        call = yield from spending(decide.call(asked, read=read, wanted=wanted, **again), spent)
+        call = yield from spending(decide.call(second, read=read, wanted=wanted, **again), spent)
     except GenerationError as error:
         error.run = reply
         raise

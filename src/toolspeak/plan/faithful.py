@@ -48,8 +48,8 @@ def faults(question: str, result: Any, text: str, language: str = "English") -> 
 
 
 def _denials(question: str, leaves: Iterable[Leaf], text: str) -> list[str]:
-    told = " ".join([question, *(leaf for leaf in leaves if isinstance(leaf, str))])
-    made_up = DENIAL.search(text) and not DENIAL.search(told)
+    source = " ".join([question, *(leaf for leaf in leaves if isinstance(leaf, str))])
+    made_up = DENIAL.search(text) and not DENIAL.search(source)
     return ["neither question nor answer denies anything"] if made_up else []
 
 
@@ -62,9 +62,9 @@ def _numbers_added(question: str, leaves: Iterable[Leaf], text: str) -> Iterator
 
 def _left_out(leaves: Iterable[Leaf], text: str) -> Iterator[str]:
     """The numbers that the text omits, and the strings (in quotes)."""
-    heard = readings(text)
+    written = readings(text)
     for leaf in leaves:
-        yield from (number for number in _tokens(str(leaf)) if not _readings(number) & heard)
+        yield from (number for number in _tokens(str(leaf)) if not _readings(number) & written)
         if isinstance(leaf, str) and not NUMBER.fullmatch(leaf) and not _carried(leaf, text):
             yield repr(leaf)
 

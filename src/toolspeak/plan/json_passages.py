@@ -37,10 +37,10 @@ def whole_values(text: str) -> Iterator[Passage]:
 
 def json_values(text: str) -> Iterator[Passage]:
     """The values in a text: the whole text, or the contents of code fences, or else objects and lists in sentences."""
-    found = list(whole_values(text))
-    if not found:
-        found = [value for fence in FENCE.finditer(text) for value in whole_values(fence[1])]
-    yield from found or _among_words(text)
+    values = list(whole_values(text))
+    if not values:
+        values = [value for fence in FENCE.finditer(text) for value in whole_values(fence[1])]
+    yield from values or _among_words(text)
 
 
 def _among_words(text: str) -> Iterator[Passage]:

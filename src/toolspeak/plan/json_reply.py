@@ -25,17 +25,17 @@ def in_words(request: Request, schema: Schema) -> Request:
     """The request with its schema as a sentence in the prompt, for a model that cannot constrain its output."""
     if request.tools and request.choice not in ("auto", "none"):
         return replace(request, schema=None)  # a call is required, so there is no text
-    asked = order(schema, bool(request.tools) and request.choice != "none")
+    order_text = order(schema, bool(request.tools) and request.choice != "none")
     first, *rest = request.messages or [cast("Message", {})]
     if first.get("role") not in ("system", "developer"):
-        messages: list[Message] = [{"role": "system", "content": asked}, *request.messages]
+        messages: list[Message] = [{"role": "system", "content": order_text}, *request.messages]
         return replace(request, schema=None, messages=messages)
     content = first.get("content")
     if isinstance(content, list):
-        said: Any = [*content, {"type": "text", "text": f"\n\n{asked}"}]
+        combined: Any = [*content, {"type": "text", "text": f"\n\n{order_text}"}]
     else:
-        said = f"{content}\n\n{asked}" if content else asked
-    return replace(request, schema=None, messages=[cast("Message", {**first, "content": said}), *rest])
+        combined = f"{content}\n\n{order_text}" if content else order_text
+    return replace(request, schema=None, messages=[cast("Message", {**first, "content": combined}), *rest])
 
 
 def order(schema: Schema, tools: bool = False) -> str:
@@ -97,6 +97,6 @@ def _tool(schema: Schema) -> Tool[..., Any]:
     if known is not None and known[0] is schema:
         return known[1]
     says = any(word in schema for word in OPEN)
-    made: Tool[..., Any] = Tool("reply", parameters=schema if says else {**schema, "additionalProperties": True})
-    _tools.put(id(schema), (schema, made), weight(schema)[0])  # keeping the schema alive keeps its id unique
-    return made
+    tool: Tool[..., Any] = Tool("reply", parameters=schema if says else {**schema, "additionalProperties": True})
+    _tools.put(id(schema), (schema, tool), weight(schema)[0])  # keeping the schema alive keeps its id unique
+    return tool

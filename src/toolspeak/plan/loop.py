@@ -141,8 +141,8 @@ class _Run:
     def request(self, *, tools: bool = True) -> Request:
         if not tools:
             return replace(self.asked, messages=list(self.messages), choice="none")
-        asked = self.reask.request if self.reask.forced else self._usual(self.reask.request)
-        return replace(asked, messages=list(self.messages))
+        base = self.reask.request if self.reask.forced else self._usual(self.reask.request)
+        return replace(base, messages=list(self.messages))
 
     def _usual(self, request: Request | None = None) -> Request:
         """The request of a turn that is not the first."""
@@ -224,8 +224,8 @@ class _Run:
             return
         self.steps.append(Step(self.open, strategy=self.reask.strategy))
         self.messages.append(assistant(self.open))
-        told = error_text(f"No result: the limit of {why} is reached. Answer in words.")
-        self.messages += [answer(call, told) for call in self.open.calls]
+        text = error_text(f"No result: the limit of {why} is reached. Answer in words.")
+        self.messages += [answer(call, text) for call in self.open.calls]
         self.open = None
 
     def paused(self, reply: Reply) -> Reply:

@@ -61,15 +61,15 @@ def _record(kind: type[Any], data: dict[str, Any]) -> Any:
 
     if issubclass(kind, BaseModel):
         rows = {name: (one.alias or name, one.annotation) for name, one in kind.model_fields.items()}
-        made = {name: partial_value(type_, data.get(key)) for name, (key, type_) in rows.items()}
-        return kind.model_construct(**made)
+        value = {name: partial_value(type_, data.get(key)) for name, (key, type_) in rows.items()}
+        return kind.model_construct(**value)
     hints = get_type_hints(kind)
     if not is_dataclass(kind):
         return {name: partial_value(hints.get(name, Any), one) for name, one in data.items()}
-    made = object.__new__(kind)
+    value = object.__new__(kind)
     for one in fields(kind):
-        object.__setattr__(made, one.name, partial_value(hints[one.name], data.get(one.name)))
-    return made
+        object.__setattr__(value, one.name, partial_value(hints[one.name], data.get(one.name)))
+    return value
 
 
 def _leaf(kind: Any, data: Any) -> Any:

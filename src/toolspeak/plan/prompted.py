@@ -90,11 +90,11 @@ def _rendered(
     if not raw and was_broken(rendered.messages):  # with a raw prompt, the decoder restores them itself
         reads = _restored(reads)
     thinking = None if _says_thinking(dialect, template) else request.thinking
-    asked = _question(request, rendered, reads, raw, thinking)
-    held_to = constrain(asked.request, request.choice, tools, dialect, can, prompt, bool(template))
-    asked = asked if held_to is asked.request else replace(asked, request=held_to)
-    free = unheld(held_to, tools)
-    return replace(asked, read=_with_notes(free, asked.read)) if free else asked
+    effect = _question(request, rendered, reads, raw, thinking)
+    constrained = constrain(effect.request, request.choice, tools, dialect, can, prompt, bool(template))
+    effect = effect if constrained is effect.request else replace(effect, request=constrained)
+    free = unheld(constrained, tools)
+    return replace(effect, read=_with_notes(free, effect.read)) if free else effect
 
 
 def _with_thinking(request: Request, dialect: Dialect, template: str | None) -> Request:
@@ -104,8 +104,8 @@ def _with_thinking(request: Request, dialect: Dialect, template: str | None) -> 
         return request
     sampling = dict(request.sampling)
     effort = sampling.pop("reasoning_effort", None)
-    asked = effort != "none" if effort is not None and request.thinking is None else request.thinking
-    return replace(request, sampling=sampling, thinking=asked)
+    wanted = effort != "none" if effort is not None and request.thinking is None else request.thinking
+    return replace(request, sampling=sampling, thinking=wanted)
 
 
 def _says_thinking(dialect: Dialect, template: str | None) -> bool:
@@ -148,14 +148,14 @@ def _question(request: Request, rendered: Rendered, reads: Reads, raw: bool, thi
     """The effect for one request in a dialect, with its reply decoded as it arrives."""
     # The user's stop strings could cut a call, so they are applied to the decoded text.
     if raw:
-        told: dict[str, Any] = {"prompt": rendered.prompt, "stop": rendered.stop}
+        changes: dict[str, Any] = {"prompt": rendered.prompt, "stop": rendered.stop}
     else:  # a chat server ends turns itself, and stop strings for raw prompts could cut a text
-        told = {"messages": rendered.messages, "stop": ()}
-    asked = copy_with(request, tools=None, hidden=(), choice="auto", thinking=thinking, **told)
+        changes = {"messages": rendered.messages, "stop": ()}
+    sent = copy_with(request, tools=None, hidden=(), choice="auto", thinking=thinking, **changes)
     if not request.stop:
-        return Ask(asked, live=True, read=reads, recorded=False)
+        return Ask(sent, live=True, read=reads, recorded=False)
     stops = Stops(request.stop)
-    return Ask(asked, live=True, read=lambda event: stops.feed(reads(event)), recorded=False)
+    return Ask(sent, live=True, read=lambda event: stops.feed(reads(event)), recorded=False)
 
 
 def _with_notes(free: Collection[str], read: Reads | None) -> Reads:
@@ -216,12 +216,12 @@ def words(
         request = in_words(request, request.schema)
     messages, parts = detach(request.messages) if has_parts(request.messages) else (request.messages, ())
     told = put_back(render(messages, (), dialect, laid_out=False).messages, parts)
-    asked = replace(request, messages=told, tools=None, hidden=(), choice="auto")
+    sent = replace(request, messages=told, tools=None, hidden=(), choice="auto")
     unwanted = (*(request.tools or ()), *request.hidden) if request.choice == "none" else ()
     reads = _read_by(Decoder(dialect, unwanted, ids=ids)) if dialect.thinking or unwanted else None
     if was_broken(told):
         reads = _restored(reads or (lambda event: () if event is None else (event,)))
-    yield Ask(asked, live=True, recorded=False) if reads is None else Ask(asked, live=True, read=reads, recorded=False)
+    yield Ask(sent, live=True, recorded=False) if reads is None else Ask(sent, live=True, read=reads, recorded=False)
 
 
 def last_question(messages: Sequence[Message]) -> tuple[str, list[str]]:

@@ -66,8 +66,8 @@ class ReaskStrategy:
 def usual(can: Collection[str]) -> tuple[ReaskStrategy, ...]:
     """The default strategies for a model with these capabilities: "told", then "alone"."""
     scored = "scored" in can
-    held = "required" in can or "grammar" in can
-    return (ReaskStrategy("told", scored=scored), *([ReaskStrategy("alone", scored=scored)] if held else []))
+    constrained = "required" in can or "grammar" in can
+    return (ReaskStrategy("told", scored=scored), *([ReaskStrategy("alone", scored=scored)] if constrained else []))
 
 
 class ReaskState:
@@ -270,13 +270,13 @@ class Attempts:
 
     def _failed(self, error: ModelError) -> Plan[None]:
         """Continues after a failed request."""
-        asked = self.state.by
+        by = self.state.by
         refused = self.state.refused(error)
         why = f"{type(error).__name__}: {error}"
         self.attempts.append(Attempt(Reply(), why, self.state.strategy, error))
         if len(self.attempts) < self.tries and self.state.advance_after_error(error):
             yield from self._again(why)
-        elif (refused or asked.startswith("model")) and any(attempt.failure is None for attempt in self.attempts):
+        elif (refused or by.startswith("model")) and any(attempt.failure is None for attempt in self.attempts):
             self._give_up(error)
         else:
             for attempt in self.attempts[:-1]:

@@ -230,8 +230,8 @@ class ResultPages:
         whole = "" if row.read else row.text
         if not self._tool or len(whole) <= len(NOTE):
             return Row({**row.message, "content": NOTE})
-        said = f'This result was cleared to make room: {self._tool}(result="{self._name(whole)}") shows it again.'
-        return Row({**row.message, "content": f"({said})"}, whole)
+        message = f'This result was cleared to make room: {self._tool}(result="{self._name(whole)}") shows it again.'
+        return Row({**row.message, "content": f"({message})"}, whole)
 
     def _part(self, part: dict[str, Any], size: PageSize) -> dict[str, Any]:
         text = part.get("text")

@@ -34,12 +34,12 @@ class Stops:
 
     def _read(self, piece: str, out: list[Event]) -> None:
         text = self._held + piece
-        found = [at for at in (text.find(stop) for stop in self._stops) if at >= 0]
-        kept = min(found) if found else len(text) - self._open(text)
-        if kept:
-            out.append(TextDelta(text[:kept]))
-        self._held = "" if found else text[kept:]
-        if found:
+        places = [at for at in (text.find(stop) for stop in self._stops) if at >= 0]
+        end = min(places) if places else len(text) - self._open(text)
+        if end:
+            out.append(TextDelta(text[:end]))
+        self._held = "" if places else text[end:]
+        if places:
             self.over = True
             out.append(Finished("stop"))
 

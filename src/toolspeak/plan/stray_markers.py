@@ -67,14 +67,14 @@ class StrayMarkers:
         return [TextDelta(text[:cut])] if cut else []
 
     def _released(self, *, before_call: bool) -> list[Event]:
-        held, self._held = self._held, ""
-        opening = _patterns().opening.search(held) if before_call else None
-        if self._after and _patterns().run.fullmatch(held.rstrip()):
-            held = ""
+        text, self._held = self._held, ""
+        opening = _patterns().opening.search(text) if before_call else None
+        if self._after and _patterns().run.fullmatch(text.rstrip()):
+            text = ""
         elif opening and not self._after:
-            held = held[: opening.start()]
+            text = text[: opening.start()]
         self._opened = opening is not None
-        return [TextDelta(held)] if held else []
+        return [TextDelta(text)] if text else []
 
 
 class _Patterns(NamedTuple):

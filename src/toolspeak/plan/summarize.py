@@ -37,25 +37,29 @@ def conclude(question: str, result: Any, language: str = "English", *, tries: in
     """
     text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
     value = read(result)
-    asked = f"{CONFORMITY.format(language=language)}\n\nThe question:{question}\nThe answer:{text}"
+    prompt = f"{CONFORMITY.format(language=language)}\n\nThe question:{question}\nThe answer:{text}"
     clean = cleaner(control_markers(None), [])  # the prompt has no markers of its own, so any in the texts are defused
-    messages: list[Any] = [{"role": "user", "content": clean(asked)}]
+    messages: list[Any] = [{"role": "user", "content": clean(prompt)}]
     wrong = ["there is nothing to say"] if value in (None, "", [], {}) else []
     wrong = ["the result is too long to say again"] if len(text) > LONGEST else wrong
     usage = Usage()
     for _ in range(0 if wrong else tries):
         reply = yield from ask(Request(messages=messages, temperature=0, max_tokens=len(text) + 200))
         usage = add_usage(usage, reply.usage)
-        said = restore(reply.text).strip()
+        summary = restore(reply.text).strip()
         # A weak model answers and then rambles on: only the first paragraph counts.
-        first = said.partition("\n\n")[0]
-        said = said if faults(question, value, first, language) else first
-        found = faults(question, value, said, language)
-        if said and not found:
-            return Reply(text=said, notes=reply.notes, usage=usage)
-        wrong = found or ["it was empty"]
+        first = summary.partition("\n\n")[0]
+        summary = summary if faults(question, value, first, language) else first
+        problems = faults(question, value, summary, language)
+        if summary and not problems:
+            return Reply(text=summary, notes=reply.notes, usage=usage)
+        wrong = problems or ["it was empty"]
         mend = f"That was not right: {'; '.join(wrong)}. Write the description again."
-        messages = [*messages, {"role": "assistant", "content": clean(said)}, {"role": "user", "content": clean(mend)}]
+        messages = [
+            *messages,
+            {"role": "assistant", "content": clean(summary)},
+            {"role": "user", "content": clean(mend)},
+        ]
     return Reply(text=plainly(result, language), notes=(Note("stated-plainly", "; ".join(wrong)),), usage=usage)
 
 

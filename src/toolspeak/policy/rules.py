@@ -83,24 +83,24 @@ def rule(text: Any) -> Rule:
 
 def parsed(text: str) -> tuple[str, tuple[tuple[str, Any], ...]]:
     """Split `name(a="x", b=1)` into the name and the arguments. Raises UsageError."""
-    found = _RULE.fullmatch(text.strip())
-    if found is None:
+    match = _RULE.fullmatch(text.strip())
+    if match is None:
         raise UsageError(f'{text!r:.200}: expected a name, or name(argument="value", …)')
-    return found[1], tuple(_arguments(found[2] or "", text))
+    return match[1], tuple(_arguments(match[2] or "", text))
 
 
 def _arguments(inner: str, text: str) -> Iterator[tuple[str, Any]]:
     at = 0
     seen: set[str] = set()
     while inner[at:].strip():
-        found = _ARGUMENT.match(inner, at)
-        if found is None:
+        match = _ARGUMENT.match(inner, at)
+        if match is None:
             raise UsageError(f'{text!r:.200}: expected argument="value" at {inner[at : at + 40]!r}')
-        name = found[1].strip('"')
+        name = match[1].strip('"')
         if name in seen:
             raise UsageError(f"{text!r:.200}: the argument {name!r:.80} occurs twice")
         seen.add(name)
-        value, at = _value(inner, found.end(), text)
+        value, at = _value(inner, match.end(), text)
         yield name, value
         after = _NEXT.match(inner, at)
         if after is None:
@@ -125,11 +125,11 @@ def _values(arguments: Any, name: str) -> list[Any]:
     if not isinstance(arguments, Mapping):
         return []
     inside = cast("Arguments", arguments)
-    found = [inside[name]] if name in inside else []
+    values = [inside[name]] if name in inside else []
     for at in (i for i, c in enumerate(name) if c == "."):
         if name[:at] in inside:
-            found += _values(inside[name[:at]], name[at + 1 :])
-    return found
+            values += _values(inside[name[:at]], name[at + 1 :])
+    return values
 
 
 def is_there(name: str, takes: Container[str] | None) -> bool:

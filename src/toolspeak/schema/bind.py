@@ -109,9 +109,9 @@ class Binding:
 
 
 def _problems(error: ValidationError, name: str) -> list[Problem]:
-    found: list[Problem] = []
+    problems: list[Problem] = []
     for one in error.errors(include_url=False, include_context=False):
         path = "/" + "/".join(escape(str(part)) for part in (name, *one["loc"]))
         got = short(one["input"])
-        found.append(Problem(path, one["msg"], got, f"the value at {path} is not accepted: {one['msg']}; got {got}"))
-    return found
+        problems.append(Problem(path, one["msg"], got, f"the value at {path} is not accepted: {one['msg']}; got {got}"))
+    return problems

@@ -53,9 +53,9 @@ class BoundedCache(Generic[K, V]):
 
     def _make_room(self) -> None:
         """Drops values until an eighth of the space is free, so that the count is not recomputed for each value."""
-        held = sum(size for _, size in list(self._values.values()))
+        total = sum(size for _, size in list(self._values.values()))
         with suppress(KeyError):
-            while held > self.most - self.most // 8:
+            while total > self.most - self.most // 8:
                 _, (_, size) = self._values.popitem(last=False)
-                held -= size
-        self.size = held
+                total -= size
+        self.size = total

@@ -19,11 +19,11 @@ def looks_like_call(x: Any) -> bool:
     """Whether `x` is a dict that names a tool, in one of the formats that `read_call` reads."""
     if not isinstance(x, Mapping):
         return False
-    given = cast("Mapping[str, Any]", x)
-    inner = given.get("function")
+    outer = cast("Mapping[str, Any]", x)
+    inner = outer.get("function")
     if isinstance(inner, Mapping):
-        given = cast("Mapping[str, Any]", inner)
-    return any(isinstance(given.get(key), str) and given[key] for key in NAMES)
+        outer = cast("Mapping[str, Any]", inner)
+    return any(isinstance(outer.get(key), str) and outer[key] for key in NAMES)
 
 
 def read_call(x: Any) -> ToolCall:
@@ -39,9 +39,9 @@ def read_call(x: Any) -> ToolCall:
         _refuse("", "a call", x, f"a call is an object with a name and arguments; got {short(x)}")
     outer = cast("Mapping[str, Any]", x)
     inner = outer.get("function")
-    given = cast("Mapping[str, Any]", inner) if isinstance(inner, Mapping) else outer
-    name = _only_name(given, outer)
-    raw = _only_arguments(given, outer)
+    call = cast("Mapping[str, Any]", inner) if isinstance(inner, Mapping) else outer
+    name = _only_name(call, outer)
+    raw = _only_arguments(call, outer)
     call_id = outer.get("id")
     text = raw if isinstance(raw, str) else _dumped(raw)
     return ToolCall(call_id if isinstance(call_id, str) else "", name, _arguments(raw, name), text)
@@ -56,22 +56,22 @@ def _only_name(call: Mapping[str, Any], outer: Mapping[str, Any]) -> str:
 
 
 def _only_arguments(call: Mapping[str, Any], outer: Mapping[str, Any]) -> Any:
-    found = [key for key in ARGUMENTS if call.get(key) is not None]
-    if len(found) > 1:
-        _refuse("", "arguments once", outer, f"a call gives its arguments once; here are {' and '.join(found)}")
-    return call[found[0]] if found else {}
+    keys = [key for key in ARGUMENTS if call.get(key) is not None]
+    if len(keys) > 1:
+        _refuse("", "arguments once", outer, f"a call gives its arguments once; here are {' and '.join(keys)}")
+    return call[keys[0]] if keys else {}
 
 
 def _arguments(raw: Any, name: str) -> dict[str, Any]:
-    given: Any = raw
+    arguments: Any = raw
     if isinstance(raw, str):
         try:
-            given = stepwise_json.loads(raw) if raw.strip() else {}
+            arguments = stepwise_json.loads(raw) if raw.strip() else {}
         except (ValueError, RecursionError) as error:
             _refuse("", "JSON", raw, f"the arguments of {short(name)} are not JSON ({error}): {short(raw, 200)}")
-    if not isinstance(given, dict):
-        _refuse("", "object", given, f"the arguments of {short(name)} must be an object; got {short(given)}")
-    return cast("dict[str, Any]", given)
+    if not isinstance(arguments, dict):
+        _refuse("", "object", arguments, f"the arguments of {short(name)} must be an object; got {short(arguments)}")
+    return cast("dict[str, Any]", arguments)
 
 
 def _dumped(value: Any) -> str:

@@ -69,15 +69,15 @@ def _are_many(arguments: object) -> bool:
 
 def _first(tool: Tool[..., Any], arguments: Mapping[str, Any], judged: Judge) -> list[Problem]:
     """One problem of large arguments. The validator would build all their errors before it returns the first."""
-    made = Reduced(arguments, judged.is_valid, _known(tool.parameters, []))
+    reduced = Reduced(arguments, judged.is_valid, _known(tool.parameters, []))
     try:
-        made.shrink()
+        reduced.shrink()
     except TooMany as error:
         return [_collective_problem(error, tool.parameters)]
-    errors = [RelocatedError(error, made.places) for error in judged.iter_errors(made.value)]
-    told = [error for error in errors if not _due_to_omission(error, arguments, made)]
+    errors = [RelocatedError(error, reduced.places) for error in judged.iter_errors(reduced.value)]
+    relevant = [error for error in errors if not _due_to_omission(error, arguments, reduced)]
     where = "what the schema says"
-    return _problems_of(tool, iter(told)) or [
+    return _problems_of(tool, iter(relevant)) or [
         Problem("", where, short(arguments), f"the arguments must be {where}; they are too many to say what is not")
     ]
 
@@ -141,10 +141,10 @@ def _informative(errors: Iterator[Any], root: Schema) -> list[Any]:
     A type error is redundant beside one that lists the allowed values. If there are other errors, "name not allowed"
     counts only for names that no schema lists: when an alternative does not match, its names are not allowed either.
     """
-    found = _without_types(list(islice(errors, 10 * AT_MOST)))
-    if all(error.kind.name == "unevaluatedProperties" for error in found):
-        return found
-    return [error for error in found if error.kind.name != "unevaluatedProperties" or _unlisted(error, root)]
+    informative = _without_types(list(islice(errors, 10 * AT_MOST)))
+    if all(error.kind.name == "unevaluatedProperties" for error in informative):
+        return informative
+    return [error for error in informative if error.kind.name != "unevaluatedProperties" or _unlisted(error, root)]
 
 
 def _unlisted(error: Any, root: Schema) -> list[str]:
@@ -163,8 +163,8 @@ def explain(error: Any, tool: Tool[..., Any]) -> Iterator[Problem]:
             wanted = _at(tool.parameters, [*error.instance_path, kind.property]) or "a value"
             where = f"{path}/{escape(kind.property)}"
             what = "argument" if not path else "field"
-            said = f"the required {what} {kind.property!r} is missing ({spoken(wanted)})"
-            yield Problem(where, wanted, "nothing", said)
+            message = f"the required {what} {kind.property!r} is missing ({spoken(wanted)})"
+            yield Problem(where, wanted, "nothing", message)
         case "additionalProperties" | "unevaluatedProperties":
             known = _known(tool.parameters, list(error.instance_path))
             for name in _unlisted(error, tool.parameters) or kind.unexpected:
@@ -172,8 +172,8 @@ def explain(error: Any, tool: Tool[..., Any]) -> Iterator[Problem]:
         case "anyOf" | "oneOf":
             yield from _alternatives(error, path, value, tool)
         case text_grammars.KEYWORD:
-            said = f"{_named(path)} does not fit its grammar: {error.message}"
-            yield Problem(path, "a text that fits the grammar", short(value), said)
+            message = f"{_named(path)} does not fit its grammar: {error.message}"
+            yield Problem(path, "a text that fits the grammar", short(value), message)
         case _:
             wanted = expected(error)
             yield Problem(path, wanted, short(value), f"{_named(path)} must be {spoken(wanted)}; got {short(value)}")
@@ -211,8 +211,8 @@ def _named(path: str) -> str:
 def _unknown(path: str, name: str, value: Any, known: list[str]) -> Problem:
     got = cast("Mapping[str, Any]", value).get(name) if isinstance(value, Mapping) else None
     if name in known:
-        said = f"{short(name)} does not go with the others: it belongs to an alternative that they do not fit"
-        return Problem(f"{path}/{escape(name)}", "nothing beside the others", short(got), said)
+        message = f"{short(name)} does not go with the others: it belongs to an alternative that they do not fit"
+        return Problem(f"{path}/{escape(name)}", "nothing beside the others", short(got), message)
     return Problem(
         f"{path}/{escape(name)}",
         f"only {', '.join(known)}" if known else "no arguments",
@@ -307,8 +307,8 @@ def _followed(root: Schema, node: Any) -> Mapping[str, Any] | None:
 
 def _fields(root: Schema, node: Any) -> dict[str, Any]:
     """The properties in an object's schema, also in its alternatives and in what it refers to."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for part in branches(root, node, conditions=True):
         for name, schema in cast("Mapping[str, Any]", part.get("properties", {})).items():
-            found.setdefault(name, schema)
-    return found
+            result.setdefault(name, schema)
+    return result

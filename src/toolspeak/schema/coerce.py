@@ -46,22 +46,22 @@ def coerce(
     text where a float cannot hold them. If coercion would take too much work (alternatives inside
     alternatives), the arguments are returned unchanged, since a part of it could be a guess.
     """
-    given = dict(arguments)
+    values = dict(arguments)
     try:
-        valid = judge(tool.parameters, tool.name).is_valid(given)
+        valid = judge(tool.parameters, tool.name).is_valid(values)
     except (ValueError, TypeError, RecursionError):
-        return given, ()  # not JSON: `check` reports it
-    if valid and not _has_float(given):
-        return given, ()
-    walk = _Walk(tool.parameters, Work(_WORK + 12 * _size(given)))
+        return values, ()  # not JSON: `check` reports it
+    if valid and not _has_float(values):
+        return values, ()
+    walk = _Walk(tool.parameters, Work(_WORK + 12 * _size(values)))
     try:
         if _LONG_NUMBER(text):
             exact = loads_or(text, None, parse_float=exact_number)
-            given = cast("dict[str, Any]", walk.decimals(given, exact, tool.parameters, "", 0))
-        made = given if valid else cast("dict[str, Any]", walk.value(given, tool.parameters, "", 0))
-        return (walk.integers(made, tool.parameters) if _has_float(made) else made), tuple(walk.notes)
+            values = cast("dict[str, Any]", walk.decimals(values, exact, tool.parameters, "", 0))
+        coerced = values if valid else cast("dict[str, Any]", walk.value(values, tool.parameters, "", 0))
+        return (walk.integers(coerced, tool.parameters) if _has_float(coerced) else coerced), tuple(walk.notes)
     except WorkExceeded:
-        return given, ()
+        return values, ()
 
 
 class WorkExceeded(Exception):
@@ -154,10 +154,10 @@ class _Walk:
             return int(value) if value.is_integer() and "integer" in self._types(node, depth) else value
         if not isinstance(value, (dict, list)):
             return value
-        made = self._inner_integers(cast("dict[str, Any] | list[Any]", value), node, depth + 1)
+        changed = self._inner_integers(cast("dict[str, Any] | list[Any]", value), node, depth + 1)
         for part in self._applying(value, node):
-            made = self.integers(made, part, depth + 1)
-        return made
+            changed = self.integers(changed, part, depth + 1)
+        return changed
 
     def decimals(self, value: Any, exact: Any, schema: Any, path: str, depth: int) -> Any:
         """The same value, with the digits as text where the schema takes a Decimal and a float has lost some.
@@ -234,17 +234,17 @@ class _Walk:
         """The only valid value that the alternatives coerce `value` to; unchanged if there is none or more than one."""
         if any(self._valid(value, branch) for branch in branches):
             return value
-        found: dict[str, tuple[Any, list[Note]]] = {}
+        outcomes: dict[str, tuple[Any, list[Note]]] = {}
         for branch in branches:
             attempt = _Walk(self.root, self.work)
-            made = attempt.value(value, branch, path, depth + 1)
-            if attempt.notes and self._valid(made, branch):
-                found[json.dumps(made, sort_keys=True)] = (made, attempt.notes)
-        if len(found) != 1:
+            coerced = attempt.value(value, branch, path, depth + 1)
+            if attempt.notes and self._valid(coerced, branch):
+                outcomes[json.dumps(coerced, sort_keys=True)] = (coerced, attempt.notes)
+        if len(outcomes) != 1:
             return value
-        ((made, notes),) = found.values()
+        ((coerced, notes),) = outcomes.values()
         self.notes += notes
-        return made
+        return coerced
 
     def _valid(self, value: Any, schema: Any) -> bool:
         if not isinstance(schema, Mapping):
@@ -269,15 +269,15 @@ class _Walk:
         return new
 
     def _object(self, value: dict[str, Any], node: Mapping[str, Any], path: str, depth: int) -> dict[str, Any]:
-        made = {
+        coerced = {
             name: self.value(part, self._field(node, name), f"{path}/{escape(str(name))}", depth + 1)
             for name, part in value.items()
         }
-        return made if any(made[name] is not value[name] for name in value) else value
+        return coerced if any(coerced[name] is not value[name] for name in value) else value
 
     def _array(self, value: list[Any], node: Mapping[str, Any], path: str, depth: int) -> list[Any]:
-        made = [self.value(part, _item(node, i), f"{path}/{i}", depth + 1) for i, part in enumerate(value)]
-        return made if any(a is not b for a, b in zip(made, value, strict=True)) else value
+        coerced = [self.value(part, _item(node, i), f"{path}/{i}", depth + 1) for i, part in enumerate(value)]
+        return coerced if any(a is not b for a, b in zip(coerced, value, strict=True)) else value
 
     def _field(self, node: Mapping[str, Any], name: str) -> Any:
         properties = node.get("properties")
@@ -370,10 +370,10 @@ def _structure(kind: type) -> Callable[[str], Any]:
 
 
 def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
+    values = dict(pairs)
+    if len(values) != len(pairs):
         raise ValueError("a name comes twice")
-    return made
+    return values
 
 
 def _refuse(name: str) -> Any:

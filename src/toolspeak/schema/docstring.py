@@ -23,7 +23,7 @@ def read_docstring(doc: str | None) -> tuple[str, dict[str, str]]:
     except ParseError:
         return inspect.cleandoc(doc), {}
     parameters = {p.arg_name.lstrip("*"): " ".join((p.description or "").split()) for p in parsed.params}
-    return _description(parsed), {name: said for name, said in parameters.items() if said}
+    return _description(parsed), {name: description for name, description in parameters.items() if description}
 
 
 def _description(parsed: Docstring) -> str:

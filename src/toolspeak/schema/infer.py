@@ -112,23 +112,23 @@ def as_tool(x: Any) -> AnyTool:
     if isinstance(x, types.MethodType) and isinstance(cast("Any", x).__func__, Tool):
         x = cast("AnyTool", x.__func__).__get__(x.__self__)
     if isinstance(x, Tool):
-        made = cast("AnyTool", x)
+        tool = cast("AnyTool", x)
     elif isinstance(x, Mapping):
         return _from_dict(cast("Mapping[str, Any]", x))
     elif callable(x):
-        made = _decorate(x)
+        tool = _decorate(x)
     else:
         raise InvalidTool(
             f"a tool is a function, a Tool or a dict with a name and parameters; got {type(x).__name__}: {x!r:.80}"
         )
-    owner = made.build.method_of if isinstance(made.build, Binding) else ""
-    if owner and isinstance(made.function, types.FunctionType):
+    owner = tool.build.method_of if isinstance(tool.build, Binding) else ""
+    if owner and isinstance(tool.function, types.FunctionType):
         raise InvalidTool(
-            f"the tool {made.name!r} is a method of {owner}: pass an instance's, {owner}(...).{made.name}",
-            tool=made.name,
+            f"the tool {tool.name!r} is a method of {owner}: pass an instance's, {owner}(...).{tool.name}",
+            tool=tool.name,
         )
-    judge(made.parameters, made.name)
-    return made
+    judge(tool.parameters, tool.name)
+    return tool
 
 
 def as_tools(xs: Any) -> tuple[AnyTool, ...] | None:
@@ -233,7 +233,7 @@ def _decorate(
     from .signature import fit, infer
 
     title = _named(name, _own_name(fn))
-    said, of_parameters = read_docstring(_doc(fn))
+    docstring, of_parameters = read_docstring(_doc(fn))
     if parameters is not None:
         schema, binding = fit(fn, title, repair(parameters, title))
     else:
@@ -242,7 +242,7 @@ def _decorate(
     judge(schema, title)
     return Tool(
         title,
-        said if description is None else description,
+        docstring if description is None else description,
         schema,
         fn,
         injected,
@@ -253,10 +253,10 @@ def _decorate(
 
 
 def _only_schema(inner: Mapping[str, Any], name: str, at: str) -> Any:
-    found = [key for key in ("parameters", "input_schema", "inputSchema") if inner.get(key) is not None]
-    if len(found) > 1:
-        raise InvalidTool(f"the tool {name!r} has its schema twice: {' and '.join(found)}", tool=name, path=at)
-    return inner[found[0]] if found else None
+    keys = [key for key in ("parameters", "input_schema", "inputSchema") if inner.get(key) is not None]
+    if len(keys) > 1:
+        raise InvalidTool(f"the tool {name!r} has its schema twice: {' and '.join(keys)}", tool=name, path=at)
+    return inner[keys[0]] if keys else None
 
 
 def _from_dict(definition: Mapping[str, Any]) -> AnyTool:
@@ -270,18 +270,20 @@ def _from_dict(definition: Mapping[str, Any]) -> AnyTool:
         if kind not in (None, "function", "custom"):
             raise InvalidTool(f"a tool of the type {kind!r} runs at its provider and cannot be offered", path="/type")
         raise InvalidTool(f"a tool needs a name; got {dict(definition)!r:.80}", path=f"{at}/name")
-    said = inner.get("description")
-    if said is not None and not isinstance(said, str):
+    description = inner.get("description")
+    if description is not None and not isinstance(description, str):
         raise InvalidTool(
-            f"the description of the tool {name!r} must be text; got {said!r:.80}",
+            f"the description of the tool {name!r} must be text; got {description!r:.80}",
             tool=name,
             path=f"{at}/description",
         )
     schema = repair(_only_schema(inner, name, at), name)
     examples = _examples(inner.get("input_examples"), name, f"{at}/input_examples")
-    made: AnyTool = Tool(_named(name, ""), said or "", schema, strict=inner.get("strict") is True, examples=examples)
-    judge(made.parameters, name)
-    return made
+    tool: AnyTool = Tool(
+        _named(name, ""), description or "", schema, strict=inner.get("strict") is True, examples=examples
+    )
+    judge(tool.parameters, name)
+    return tool
 
 
 def _examples(value: Any, name: str, path: str) -> tuple[Mapping[str, Any], ...]:
@@ -289,8 +291,8 @@ def _examples(value: Any, name: str, path: str) -> tuple[Mapping[str, Any], ...]
         return ()
     rows = cast("list[Any]", value) if isinstance(value, (list, tuple)) else [None]
     if not all(isinstance(one, Mapping) for one in rows):
-        said = f"the examples of the tool {name!r} must be a list of arguments, each an object; got {value!r:.80}"
-        raise InvalidTool(said, tool=name, path=path)
+        message = f"the examples of the tool {name!r} must be a list of arguments, each an object; got {value!r:.80}"
+        raise InvalidTool(message, tool=name, path=path)
     return tuple(cast("list[Mapping[str, Any]]", rows))
 
 

@@ -78,12 +78,12 @@ class Shapes:
     def _kinds(self, schema: object, depth: int) -> Kinds:
         if not isinstance(schema, Mapping) or depth > DEPTH:
             return ANY
-        found = self.known.get(id(cast("object", schema)))
-        if found is None:
+        kinds = self.known.get(id(cast("object", schema)))
+        if kinds is None:
             self.known[id(cast("object", schema))] = NONE  # a circular reference adds nothing to a union
-            found = self._worked_out(cast("Mapping[str, Any]", schema), depth + 1)
-            self.known[id(cast("object", schema))] = found
-        return found
+            kinds = self._worked_out(cast("Mapping[str, Any]", schema), depth + 1)
+            self.known[id(cast("object", schema))] = kinds
+        return kinds
 
     def _worked_out(self, schema: Mapping[str, Any], depth: int) -> Kinds:
         allowed = _named(schema)
@@ -102,22 +102,22 @@ class Shapes:
     def member(self, schema: object, key: str) -> Any:
         """The schema of the property `key`; None if the schema says nothing about it. Of several branches, any one of
         theirs."""
-        found = self.parts.get((id(schema), key))
-        if found is None:
+        part = self.parts.get((id(schema), key))
+        if part is None:
             nodes = list(branches(self.root, schema))
-            found = _one_of([p[key] for p in map(_properties, nodes) if key in p]) or _one_of(
+            part = _one_of([p[key] for p in map(_properties, nodes) if key in p]) or _one_of(
                 [node["additionalProperties"] for node in nodes if "additionalProperties" in node]
             )
-            self.parts[id(schema), key] = found
-        return found
+            self.parts[id(schema), key] = part
+        return part
 
     def items(self, schema: object) -> Any:
         """The schema of an array's elements; None if the schema says nothing about them."""
-        found = self.parts.get((id(schema), None))
-        if found is None:
-            found = _one_of([node["items"] for node in branches(self.root, schema) if "items" in node])
-            self.parts[id(schema), None] = found
-        return found
+        part = self.parts.get((id(schema), None))
+        if part is None:
+            part = _one_of([node["items"] for node in branches(self.root, schema) if "items" in node])
+            self.parts[id(schema), None] = part
+        return part
 
     def names(self, schema: object, key: str) -> bool:
         """Whether the schema names the property `key`."""
@@ -126,8 +126,8 @@ class Shapes:
 
 def _named(schema: Mapping[str, Any]) -> Kinds:
     """The types that a schema names, or those of the values that it lists."""
-    given = schema.get("type")
-    words = [given] if isinstance(given, str) else _list(given)
+    names = schema.get("type")
+    words = [names] if isinstance(names, str) else _list(names)
     allowed = frozenset(word for word in words if isinstance(word, str)) & ANY or ANY
     if "number" in allowed:
         allowed |= {"integer"}
@@ -143,8 +143,8 @@ def _one_of(schemas: list[Any]) -> Any:
 
 
 def _properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = schema.get("properties")
-    return cast("Mapping[str, Any]", found) if isinstance(found, Mapping) else {}
+    properties = schema.get("properties")
+    return cast("Mapping[str, Any]", properties) if isinstance(properties, Mapping) else {}
 
 
 def _list(value: object) -> list[Any]:

@@ -77,8 +77,8 @@ def clipped(text: str, at_most: int = 600) -> str:
 
 
 def _short_list(values: list[Any]) -> str:
-    shown = ", ".join(short(value, 40) for value in values[:20])
-    return shown + (f", … ({len(values)} in all)" if len(values) > 20 else "")
+    text = ", ".join(short(value, 40) for value in values[:20])
+    return text + (f", … ({len(values)} in all)" if len(values) > 20 else "")
 
 
 def _format(name: str) -> str:

@@ -54,17 +54,19 @@ def portable(schema: Schema, engine: str) -> tuple[Schema, tuple[str, ...]]:
     if engine not in SUPPORTED:
         return schema, ()
     dropped: list[str] = []
-    made = rebuild(schema, _change(schema, engine, dropped))
-    return (made, tuple(dropped)) if made != schema else (schema, ())
+    changed = rebuild(schema, _change(schema, engine, dropped))
+    return (changed, tuple(dropped)) if changed != schema else (schema, ())
 
 
 def _change(root: Schema, engine: str, dropped: list[str]) -> Callable[[dict[str, Any], str], Any]:
-    taken, anchored = SUPPORTED[engine] | SAYS_NOTHING, engine == "llama.cpp"
+    supported, anchored = SUPPORTED[engine] | SAYS_NOTHING, engine == "llama.cpp"
 
     def change(node: dict[str, Any], path: str) -> Any:
         if engine == "openai":
             _openai(node)
-        for word in [word for word in node if word not in taken or not _read(word, node[word], root, engine, anchored)]:
+        for word in [
+            word for word in node if word not in supported or not _read(word, node[word], root, engine, anchored)
+        ]:
             dropped.append(f"#{path}/{word}")
             del node[word]
         return node

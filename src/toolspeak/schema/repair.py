@@ -93,10 +93,10 @@ def repair(parameters: Any, tool: str = "") -> dict[str, Any]:
         return {"type": "object", "properties": {}}
     if not isinstance(parameters, Mapping):
         _refuse(tool, "", f"the parameters must be a JSON Schema, a dict; got {parameters!r:.80}")
-    given: dict[str, Any] = dict(cast("Mapping[str, Any]", parameters))
-    given.pop("$schema", None)
-    given = _as_object(given)
-    fixed = repair_any(given, tool)
+    repaired: dict[str, Any] = dict(cast("Mapping[str, Any]", parameters))
+    repaired.pop("$schema", None)
+    repaired = _as_object(repaired)
+    fixed = repair_any(repaired, tool)
     if not _composed(fixed):
         if fixed.get("type") != "object":
             _refuse(tool, "/type", f"the parameters must be an object; got type {fixed.get('type')!r:.80}")
@@ -106,8 +106,8 @@ def repair(parameters: Any, tool: str = "") -> dict[str, Any]:
 
 def repair_any(schema: Mapping[str, Any], tool: str = "") -> dict[str, Any]:
     """As `repair`, for a schema whose values need not be objects."""
-    given = dict(schema)
-    return rebuild(given, _Fixer(tool, given).fix)
+    repaired = dict(schema)
+    return rebuild(repaired, _Fixer(tool, repaired).fix)
 
 
 def _as_object(schema: dict[str, Any]) -> dict[str, Any]:

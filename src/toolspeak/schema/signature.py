@@ -50,13 +50,13 @@ def infer(fn: Any, tool: str, descriptions: Mapping[str, str]) -> tuple[dict[str
             injected.add(p.name)
             bound.append(Parameter(p.name, None, p.default, p.kind is _POSITIONAL))
             continue
-        made = _adapter(annotation, p, tool)
+        type_adapter = _adapter(annotation, p, tool)
         if p.kind is _REST:
-            rest = made
+            rest = type_adapter
         else:
             default, explicit = _default(p.default)
-            bound.append(Parameter(p.name, made, default, p.kind is _POSITIONAL, explicit))
-        schemas.append((p, made))
+            bound.append(Parameter(p.name, type_adapter, default, p.kind is _POSITIONAL, explicit))
+        schemas.append((p, type_adapter))
     schema = _schema(schemas, tool, descriptions)
     return schema, Binding(tool, tuple(bound), frozenset(injected), rest, rest is not None, method_of)
 
@@ -255,9 +255,9 @@ def _check_types(parameters: list[tuple[inspect.Parameter, TypeAdapter[Any]]], t
     from pydantic.errors import PydanticUserError
     from pydantic_core import PydanticOmit
 
-    for p, made in parameters:
+    for p, type_adapter in parameters:
         try:
-            made.json_schema(schema_generator=generator())
+            type_adapter.json_schema(schema_generator=generator())
         except (PydanticUserError, PydanticOmit) as error:
             _refuse(tool, p.name, f"has a type that has no JSON Schema: {str(error).splitlines()[0]}")
 
@@ -268,17 +268,17 @@ def _schema(
     from pydantic import TypeAdapter
 
     _check_types(parameters, tool)
-    inputs: list[Any] = [(p.name, "validation", made) for p, made in parameters]
+    inputs: list[Any] = [(p.name, "validation", type_adapter) for p, type_adapter in parameters]
     schemas, shared = TypeAdapter.json_schemas(inputs, schema_generator=generator())
     properties: dict[str, Any] = {}
     required: list[str] = []
     rest: Any = False
-    for p, made in parameters:
+    for p, type_adapter in parameters:
         schema = dict(schemas[p.name, "validation"])
         if p.kind is _REST:
             rest = schema or True
             continue
-        properties[p.name] = _described(schema, p, made, descriptions)
+        properties[p.name] = _described(schema, p, type_adapter, descriptions)
         if p.default is EMPTY or _default(p.default)[0] is EMPTY:
             required.append(p.name)
     whole: dict[str, Any] = {"type": "object", "properties": properties}
@@ -291,7 +291,7 @@ def _schema(
 
 
 def _described(
-    schema: dict[str, Any], p: inspect.Parameter, adapter: TypeAdapter[Any], descriptions: Mapping[str, str]
+    schema: dict[str, Any], p: inspect.Parameter, type_adapter: TypeAdapter[Any], descriptions: Mapping[str, str]
 ) -> dict[str, Any]:
     if not schema:
         schema["description"] = descriptions.get(p.name) or "any JSON value"
@@ -303,5 +303,5 @@ def _described(
 
         # A default without a JSON form is left out of the schema; the argument is still optional.
         with contextlib.suppress(PydanticSerializationError):
-            schema["default"] = adapter.dump_python(default, mode="json", warnings=False)
+            schema["default"] = type_adapter.dump_python(default, mode="json", warnings=False)
     return schema

@@ -146,10 +146,10 @@ class _Walker:
 
 def _as_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The last value of each name counts."""
-    made: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for at in range(0, len(pairs), PIECE):
-        made.update(pairs[at : at + PIECE])
-    return made
+        values.update(pairs[at : at + PIECE])
+    return values
 
 
 def large_containers(text: str) -> set[int]:

@@ -19,11 +19,11 @@ def near(name: str, names: Iterable[str], *, at_most: int = 3) -> tuple[str, ...
     for known in names:
         plain.setdefault(_plain(known), []).append(known)
     wanted = _plain(name)[:200]
-    found = difflib.get_close_matches(wanted, plain, n=at_most, cutoff=0.6)
+    matches = difflib.get_close_matches(wanted, plain, n=at_most, cutoff=0.6)
     if len(wanted) >= 3:
         inside = (key for key in plain if any((wanted in key, key in wanted and len(key) >= 3)))
-        found += [key for key in inside if key not in found]
-    return tuple(known for key in found for known in plain[key])[:at_most]
+        matches += [key for key in inside if key not in matches]
+    return tuple(known for key in matches for known in plain[key])[:at_most]
 
 
 @lru_cache(4096)
@@ -41,8 +41,8 @@ def did_you_mean(names: tuple[str, ...]) -> str:
 
 def listed(names: Collection[str], at_most: int = 40) -> str:
     """The names, separated by commas; if there are many, the first ones and the number of the others."""
-    told = ", ".join(clipped(name, 200) for name in islice(names, at_most))
-    return told if len(names) <= at_most else f"{told} and {len(names) - at_most:,} more"
+    text = ", ".join(clipped(name, 200) for name in islice(names, at_most))
+    return text if len(names) <= at_most else f"{text} and {len(names) - at_most:,} more"
 
 
 def free_name(name: str, used: Container[str]) -> str:

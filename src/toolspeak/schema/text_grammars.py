@@ -56,5 +56,5 @@ def _matcher(grammar: str) -> Any:
         import llguidance
     except ImportError:
         return None
-    made = llguidance.LLMatcher(llguidance.LLTokenizer("byte"), grammar)
-    return None if made.is_error() else made
+    matcher = llguidance.LLMatcher(llguidance.LLTokenizer("byte"), grammar)
+    return None if matcher.is_error() else matcher

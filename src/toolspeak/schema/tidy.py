@@ -24,11 +24,11 @@ def generator() -> type[GenerateJsonSchema]:
 
     class Generator(GenerateJsonSchema):
         def decimal_schema(self, schema: Any) -> JsonSchemaValue:
-            made = super().decimal_schema(schema)
-            for part in made.get("anyOf", []):
+            result = super().decimal_schema(schema)
+            for part in result.get("anyOf", []):
                 if part.get("type") == "string":
                     part.setdefault("pattern", DECIMAL)
-            return made
+            return result
 
     return Generator
 
@@ -64,8 +64,8 @@ def folded(schema: dict[str, Any]) -> dict[str, Any]:
         return {**target, **{key: value for key, value in node.items() if key != "$ref"}}
 
     whole: dict[str, Any] = rebuild(plain, inline)
-    kept = {name: rebuild(part, inline) for name, part in shared.items() if uses[name] and name not in single}
-    return {**whole, "$defs": kept} if kept else whole
+    definitions = {name: rebuild(part, inline) for name, part in shared.items() if uses[name] and name not in single}
+    return {**whole, "$defs": definitions} if definitions else whole
 
 
 def _is_json(value: Any) -> bool:

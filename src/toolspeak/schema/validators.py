@@ -57,11 +57,11 @@ def judge(schema: Schema, tool: str = "") -> Judge:
     whole = judged(schema, tool)
     size, patterns = weight(whole)
     if patterns > PATTERNS:
-        said = f"its patterns take about {patterns // 1_000_000:,} MB when they are compiled, and may take {PATTERNS // 1_000_000}"
-        raise InvalidTool(f"{schema_of(tool)} cannot be taken: {said}. Make them fewer, or repeat less", tool=tool)
-    made = _compile(whole, tool)
-    _judges.put(id(schema), (schema, made), size)  # keeping the schema alive keeps its id unique
-    return made
+        message = f"its patterns take about {patterns // 1_000_000:,} MB when they are compiled, and may take {PATTERNS // 1_000_000}"
+        raise InvalidTool(f"{schema_of(tool)} cannot be taken: {message}. Make them fewer, or repeat less", tool=tool)
+    validator = _compile(whole, tool)
+    _judges.put(id(schema), (schema, validator), size)  # keeping the schema alive keeps its id unique
+    return validator
 
 
 def branch_judge(root: Schema, branch: Schema) -> Judge:
@@ -81,10 +81,10 @@ def branch_judge(root: Schema, branch: Schema) -> Judge:
 
     refers = False
     inside = rebuild(branch, outward)
-    made = _validator(inside, rs.Registry([(_ROOT, dict(root))]) if refers else None)
+    validator = _validator(inside, rs.Registry([(_ROOT, dict(root))]) if refers else None)
     size = weight(branch)[0] + (weight(root)[0] if refers else 0)
-    _branches.put((id(root), id(branch)), (root, branch, made), size)
-    return made
+    _branches.put((id(root), id(branch)), (root, branch, validator), size)
+    return validator
 
 
 def _compile(schema: Schema, tool: str) -> Judge:
@@ -142,18 +142,18 @@ def closed(schema: Schema) -> Schema:
 def judged(schema: Schema, tool: str = "") -> Schema:
     """The schema of arguments as it is validated: closed, also if it combines schemas that each list properties.
     Raises InvalidTool if that would take too much work."""
-    made: Schema = closed(schema)
-    if not any(key in made for key in OPEN):
-        required: list[Any] = made.get("required") or []
+    closed_schema: Schema = closed(schema)
+    if not any(key in closed_schema for key in OPEN):
+        required: list[Any] = closed_schema.get("required") or []
         listed: dict[str, Any] = {
             name: True for name in required if isinstance(name, str)
         }  # listed at least as required
-        listed |= cast("Mapping[str, Any]", made.get("properties") or {})
-        made = {**made, "properties": listed, "unevaluatedProperties": False}
+        listed |= cast("Mapping[str, Any]", closed_schema.get("properties") or {})
+        closed_schema = {**closed_schema, "properties": listed, "unevaluatedProperties": False}
     left = UNEVALUATED
-    for path, node in nodes(made):
+    for path, node in nodes(closed_schema):
         if node.get("unevaluatedProperties", True) is not True or node.get("unevaluatedItems", True) is not True:
-            left -= _applied(made, node, left)
+            left -= _applied(closed_schema, node, left)
             if left < 0:
                 raise InvalidTool(
                     f"the schema of the tool {tool!r} asks for too much work, at {path or '/'}: it unites more than"
@@ -162,21 +162,21 @@ def judged(schema: Schema, tool: str = "") -> Schema:
                     tool=tool,
                     path=path,
                 )
-    return made
+    return closed_schema
 
 
 def _applied(root: Schema, top: Mapping[str, Any], most: int) -> int:
     """The number of subschemas and properties that are applied to a value along with this schema. Counting stops soon
     after `most`."""
-    found = 0
+    count = 0
     todo: list[tuple[Any, frozenset[str]]] = [(top, frozenset())]
-    while todo and found <= most:
+    while todo and count <= most:
         node, within = todo.pop()
         if not isinstance(node, Mapping):
             continue
         here = cast("Mapping[str, Any]", node)
         listed = here.get("properties")
-        found += 1 + (len(cast("Mapping[str, Any]", listed)) if isinstance(listed, Mapping) else 0)
+        count += 1 + (len(cast("Mapping[str, Any]", listed)) if isinstance(listed, Mapping) else 0)
         todo += [(here[word], within) for word in ("if", "then", "else") if word in here]
         unites = [here.get(word) for word in ("anyOf", "oneOf", "allOf")]
         todo += [(part, within) for parts in unites if isinstance(parts, list) for part in cast("list[Any]", parts)]
@@ -186,4 +186,4 @@ def _applied(root: Schema, top: Mapping[str, Any], most: int) -> int:
             ref = here.get(word)
             if isinstance(ref, str) and ref not in within:  # a circular reference is followed once
                 todo.append((resolve(root, ref), within | {ref}))
-    return found
+    return count

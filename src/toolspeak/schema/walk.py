@@ -55,14 +55,14 @@ def rebuild(schema: Any, change: Callable[[dict[str, Any], str], Any], path: str
 
 def nodes(schema: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """(JSON pointer, schema) of every schema inside `schema` that is a dict, inner ones first, `schema` itself last."""
-    found: list[tuple[str, dict[str, Any]]] = []
+    results: list[tuple[str, dict[str, Any]]] = []
 
     def keep(node: dict[str, Any], path: str) -> dict[str, Any]:
-        found.append((path, node))
+        results.append((path, node))
         return node
 
     rebuild(schema, keep)
-    return iter(found)
+    return iter(results)
 
 
 def resolve(root: Mapping[str, Any], ref: str) -> Any:

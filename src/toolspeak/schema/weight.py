@@ -52,20 +52,20 @@ def weight(schema: Schema) -> tuple[int, int]:
 def pattern_weight(pattern: str, looks: bool = False) -> int:
     """The estimated bytes of a compiled pattern. `looks`: the engine with lookaround compiles it."""
     groups, last = [0], 0
-    for found in ATOM.finditer(pattern):
-        match found.lastgroup:
+    for match in ATOM.finditer(pattern):
+        match match.lastgroup:
             case "open":
                 groups.append(0)
                 last = 0
             case "close":
                 last = groups.pop() if len(groups) > 1 else 0
             case "times":
-                last *= max(0, _times(found) - 1)
+                last *= max(0, _times(match) - 1)
             case "free":
-                last = 0 if found[0] in "|^$" else last
+                last = 0 if match[0] in "|^$" else last
                 continue
             case kind:
-                last = _of_atom(str(kind), found[0], looks)
+                last = _of_atom(str(kind), match[0], looks)
         groups[-1] += last
     times = EITHER_CASE if CASELESS.search(pattern) else 1
     return (LOOKING if looks else PATTERN) + times * sum(groups)

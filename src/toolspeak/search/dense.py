@@ -39,14 +39,14 @@ class Checked:
         """One row per text."""
         came = self.embedder.embed(texts)
         try:
-            made = np.asarray(came, np.float32)
+            vectors = np.asarray(came, np.float32)
         except (TypeError, ValueError) as error:
             raise ServerFailed(f"{self.name} gave no vectors: {error}") from error
-        if made.ndim != 2 or len(made) != len(texts) or not np.isfinite(made).all():
+        if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
             raise ServerFailed(
-                f"{self.name} gave no vectors: {len(texts)} rows of numbers were expected, {made.shape} came"
+                f"{self.name} gave no vectors: {len(texts)} rows of numbers were expected, {vectors.shape} came"
             )
-        return made
+        return vectors
 
 
 class DenseVectors:
@@ -66,8 +66,8 @@ class DenseVectors:
 
     def of_tools(self, whole: Sequence[str], brief: Sequence[str]) -> Floats:
         """The vectors of tools, for `add`, from the full and the brief text of each. Raises the embedder's errors."""
-        made = self._kept.embed([*whole, *brief])
-        return (made[: len(whole)] + made[len(whole) :]) * np.float32(0.5)
+        vectors = self._kept.embed([*whole, *brief])
+        return (vectors[: len(whole)] + vectors[len(whole) :]) * np.float32(0.5)
 
     def of_question(self, text: str) -> Floats:
         """The vector of a question."""

@@ -64,18 +64,18 @@ class OfferedTools:
 
 def listed(members: Iterable[Member], beside: Sequence[AnyTool], used: Collection[str], *, first: bool) -> OfferedTools:
     """A list with its groups as tools, with names that no other tool has."""
-    shown = {tool.name: tool for tool in beside}
+    tools = {tool.name: tool for tool in beside}
     opens: dict[str, Group] = {}
     for member in members:
         if isinstance(member, Group):
-            tool = as_tool(member, {*used, *shown})
+            tool = as_tool(member, {*used, *tools})
             opens[tool.name] = member
         else:
             tool = member
-        shown.setdefault(tool.name, tool)
-    back = free_name(BACK, {*used, *shown})
-    shown[back] = Tool(back, SEARCH_ALL if first else GO_BACK)
-    return OfferedTools(tuple(shown.values()), opens, back)
+        tools.setdefault(tool.name, tool)
+    back = free_name(BACK, {*used, *tools})
+    tools[back] = Tool(back, SEARCH_ALL if first else GO_BACK)
+    return OfferedTools(tuple(tools.values()), opens, back)
 
 
 def as_tool(group: Group, used: Collection[str] = ()) -> AnyTool:
@@ -99,14 +99,14 @@ def _by_turns(group: Group) -> list[str]:
 
 def _names(group: Group) -> str:
     """The names in a group up to the limit of characters, with a share for each of its subgroups."""
-    told: list[str] = []
+    names: list[str] = []
     room = MOST_CHARACTERS
     for name in _by_turns(group):
         room -= len(name) + 2
         if room < 0:
-            return ", ".join([*told, "…"])
-        told.append(name)
-    return ", ".join(told)
+            return ", ".join([*names, "…"])
+        names.append(name)
+    return ", ".join(names)
 
 
 # ------------------------------------------------------------------ models with tool calling

@@ -113,10 +113,10 @@ class Remote:
                 f"{self.name}: expected vectors of one width, got {' and '.join(map(str, sorted(widths)))} numbers"
             )
         self._width = widths.pop()
-        found = np.asarray(rows, np.float64)
-        lengths = np.sqrt(np.einsum("ij,ij->i", found, found))
-        found /= np.where(lengths > 0, lengths, 1)[:, None]
-        return found.astype(np.float32)
+        vectors = np.asarray(rows, np.float64)
+        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+        vectors /= np.where(lengths > 0, lengths, 1)[:, None]
+        return vectors.astype(np.float32)
 
     async def _all(self, batches: Sequence[Sequence[str]]) -> list[tuple[float, ...]]:
         """The rows of all batches, in order. The first one that fails cancels the others."""

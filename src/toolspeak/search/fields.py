@@ -38,26 +38,26 @@ LEVEL = 1.0
 
 def weights(tool: Tool[..., Any], examples: Sequence[str] = ()) -> dict[str, float]:
     """Each term of a tool with its weight, at least 0 and below 1."""
-    values, told = parameters(tool.parameters)
+    values, texts = parameters(tool.parameters)
     counted: dict[str, float] = {}
-    for field, found in (
+    for field, found_terms in (
         (NAME, terms(tool.name, joined=True)),
         (DESCRIPTION, terms(tool.description)),
         (VALUES, terms(values)),
-        (PARAMETERS, terms(told)),
+        (PARAMETERS, terms(texts)),
         (EXAMPLES, terms("\n".join(examples))),
     ):
-        once = field.weight / (1 - field.by_length + field.by_length * len(found) / field.usual)
-        for term in found:
+        once = field.weight / (1 - field.by_length + field.by_length * len(found_terms) / field.usual)
+        for term in found_terms:
             counted[term] = counted.get(term, 0.0) + once
     return {term: count / (LEVEL + count) for term, count in counted.items()}
 
 
 def text(tool: Tool[..., Any], examples: Sequence[str] = ()) -> str:
     """A tool as one text for embedding: its name in words, then everything else, the most specific first."""
-    values, told = parameters(tool.parameters)
-    asked = "\n".join(examples)[:MAX_TEXT]
-    parts = (spoken(tool.name), visible(tool.description), visible(asked), spoken(values), visible(told))
+    values, texts = parameters(tool.parameters)
+    questions = "\n".join(examples)[:MAX_TEXT]
+    parts = (spoken(tool.name), visible(tool.description), visible(questions), spoken(values), visible(texts))
     return "\n".join(part for part in parts if part)
 
 
@@ -71,17 +71,17 @@ def parameters(schema: Schema) -> tuple[str, str]:
 
     Nested parameters are included level by level, so that outer ones come first.
     """
-    values, told = _Text(), _Text()
+    values, texts = _Text(), _Text()
     level: list[Any] = [schema]
     seen = 0
-    while level and seen < MAX_NODES and not (values.full and told.full):
+    while level and seen < MAX_NODES and not (values.full and texts.full):
         below: list[Any] = []
         for node in level[: MAX_NODES - seen]:
             seen += 1
             if node and isinstance(node, Mapping):
-                _read(cast("Schema", node), values, told, below)
+                _read(cast("Schema", node), values, texts, below)
         level = below
-    return values.text, told.text
+    return values.text, texts.text
 
 
 class _Text:

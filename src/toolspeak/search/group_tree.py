@@ -165,13 +165,13 @@ def plain(spec: Any) -> tuple[Group, ...]:
 
 
 def _plain_members(spec: Any) -> tuple[Any, ...]:
-    found: list[Any] = []
+    members: list[Any] = []
     for one in _each(spec):
         if isinstance(one, Group):
-            found.append(replace(one, members=_plain_members(one.members)))
+            members.append(replace(one, members=_plain_members(one.members)))
         else:
-            found.append(one if isinstance(one, str) else as_tool(one).name)
-    return tuple(found)
+            members.append(one if isinstance(one, str) else as_tool(one).name)
+    return tuple(members)
 
 
 def own_tools(spec: Any) -> Iterator[AnyTool]:
@@ -206,8 +206,8 @@ def resolve_groups(spec: Iterable[Group], tools: Iterable[AnyTool], *, strict: b
 def _named(pattern: str, known: Mapping[str, AnyTool], where: str, strict: bool) -> list[str]:
     if pattern in known:
         return [pattern]
-    if found := fnmatch.filter(known, pattern):
-        return found
+    if names := fnmatch.filter(known, pattern):
+        return names
     if strict:
         raise UsageError(f"{where}: there is no tool {short(pattern)}.{did_you_mean(near(pattern, known))}")
     return []
@@ -221,8 +221,8 @@ def _is_groups(spec: Any) -> TypeGuard[Mapping[Any, Any]]:
     """Whether it is a mapping of groups, and not a dict that describes a tool."""
     if not isinstance(spec, Mapping):
         return False
-    said = cast("Mapping[Any, Any]", spec)
-    return not isinstance(said.get("name"), str) and not isinstance(said.get("function"), Mapping)
+    mapping = cast("Mapping[Any, Any]", spec)
+    return not isinstance(mapping.get("name"), str) and not isinstance(mapping.get("function"), Mapping)
 
 
 def _each(spec: Any) -> Iterator[Any]:
@@ -257,15 +257,15 @@ def _by_piece(tools: Sequence[AnyTool], pieces: Sequence[Sequence[str]], at: int
         return _by_piece(tools, pieces, at + 1, long)  # all names share this part
     grouped: dict[int, Group] = {}
     inside: set[int] = set()
-    for found in places.values():
-        if len(found) < LEAST:
+    for group in places.values():
+        if len(group) < LEAST:
             continue
-        alike = [tools[place] for place in found]
+        alike = [tools[place] for place in group]
         inner: Sequence[Member] = alike
-        if len(found) > long:
-            inner = _by_piece(alike, [pieces[place] for place in found], at + 1, long)
-        grouped[found[0]] = Group("_".join(pieces[found[0]][: at + 1]), tuple(inner))
-        inside.update(found)
+        if len(group) > long:
+            inner = _by_piece(alike, [pieces[place] for place in group], at + 1, long)
+        grouped[group[0]] = Group("_".join(pieces[group[0]][: at + 1]), tuple(inner))
+        inside.update(group)
     return [
         grouped.get(place) or tools[place] for place in range(len(tools)) if place in grouped or place not in inside
     ]
@@ -286,10 +286,10 @@ def tree(root: Group, tools: Iterable[AnyTool], split: Split, most: int = LIST) 
     """The groups of `root`, with exactly the given `tools` in them. Tools in no group are grouped by their names, and
     lists that are more than half longer than `most` are divided."""
     wanted = {tool.name: tool for tool in tools}
-    kept = only(root, wanted) or Group("")
-    grouped = {tool.name for tool in tools_in(kept)}
+    group = only(root, wanted) or Group("")
+    grouped = {tool.name for tool in tools_in(group)}
     rest = [tool for name, tool in wanted.items() if name not in grouped]
-    return replace(root, members=_shaped([*kept.members, *rest], split, most))
+    return replace(root, members=_shaped([*group.members, *rest], split, most))
 
 
 def only(group: Group, wanted: Collection[str]) -> Group | None:

@@ -73,13 +73,13 @@ class Words:
     def __init__(self, tools: Sequence[AnyTool]) -> None:
         self.rows = {tool.name: weights(tool) for tool in tools}
         self.places = {name: place for place, name in enumerate(self.rows)}
-        held: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for row in self.rows.values():
             for term in row:
-                held[term] = held.get(term, 0) + 1
-        self.rare = {term: math.log(len(self.rows) / n) for term, n in held.items() if n < len(self.rows)}
+                counts[term] = counts.get(term, 0) + 1
+        self.rare = {term: math.log(len(self.rows) / n) for term, n in counts.items() if n < len(self.rows)}
         shared = {
-            term: worth for term, worth in self.rare.items() if held[term] > 1
+            term: worth for term, worth in self.rare.items() if counts[term] > 1
         }  # a term of a single tool connects nothing
         self.vectors = np.zeros((len(self.rows), WIDTH), np.float32)
         signs: dict[str, Floats] = {}
@@ -115,15 +115,15 @@ class Words:
         """For each part, the words that distinguish it from the others, as they are spelled in the names of its tools."""
         whole: dict[str, float] = {}
         counted = [self._counted(part, whole) for part in parts]
-        found: list[list[str]] = []
+        words: list[list[str]] = []
         for part, counts in zip(parts, counted, strict=True):
             written = _written_terms(part)
             best = sorted(
                 (t for t in written if t in counts and not t.isdigit()),
                 key=lambda term: (-counts[term] * counts[term] / whole[term], term),
             )
-            found.append(list(dict.fromkeys(written[term] for term in best))[:WORDS])
-        return found
+            words.append(list(dict.fromkeys(written[term] for term in best))[:WORDS])
+        return words
 
 
 def _of_length_one(vector: Floats) -> Floats:
@@ -172,14 +172,14 @@ def _far_apart(vectors: Floats, count: int) -> Floats:
     Of the farthest it takes the one with the most close neighbors, so that an outlier does not start a group of its
     own.
     """
-    taken = [int(np.argmax(vectors @ vectors.mean(axis=0)))]
-    near = vectors @ vectors[taken[0]]
-    while len(taken) < count:
+    places = [int(np.argmax(vectors @ vectors.mean(axis=0)))]
+    near = vectors @ vectors[places[0]]
+    while len(places) < count:
         far = np.argsort(near, kind="stable")[: max(1, len(vectors) // count)]
         company = vectors[far] @ vectors[far].sum(axis=0)
-        taken.append(int(far[int(np.argmax(company))]))
-        near = np.maximum(near, vectors @ vectors[taken[-1]])
-    return vectors[taken]
+        places.append(int(far[int(np.argmax(company))]))
+        near = np.maximum(near, vectors @ vectors[places[-1]])
+    return vectors[places]
 
 
 def _centre(vectors: Floats, before: Floats) -> Floats:

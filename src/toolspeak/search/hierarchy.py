@@ -50,13 +50,13 @@ class Trees:
     def known(self, spec: Spec, tools: Toolset, most: int) -> Group | None:
         """The groups if they are cached; never waits."""
         key = _key(spec, tools, most)
-        kept = self._kept.get(key)
-        if kept is None:
+        cached = self._kept.get(key)
+        if cached is None:
             return None
         # The thread that holds the lock may just have evicted the entry.
         with contextlib.suppress(KeyError):
             self._kept.move_to_end(key)
-        return kept[2]
+        return cached[2]
 
     def of(self, spec: Spec, tools: Toolset, most: int) -> Group:
         """The groups, from the cache or computed. Raises MissingExtra."""

@@ -84,22 +84,22 @@ class ToolIndex:
     def add(self, *tools: Any, examples: Mapping[str, Sequence[str]] | None = None) -> None:
         """Adds tools after the present ones: all of them, or none if one cannot be added."""
         new = tuple(Toolbox(*tools))
-        asked = _examples(examples, [tool.name for tool in new])
+        questions = _examples(examples, [tool.name for tool in new])
         self._check_new(new)
-        rows = [weights(tool, asked.get(tool.name, ())) for tool in new]
-        made = None
+        rows = [weights(tool, questions.get(tool.name, ())) for tool in new]
+        vectors = None
         if self._meanings and new:  # may take long; searches go on meanwhile
-            whole = [text(tool, asked.get(tool.name, ())) for tool in new]
-            made = self._meanings.of_tools(whole, [brief(tool) for tool in new])
+            whole = [text(tool, questions.get(tool.name, ())) for tool in new]
+            vectors = self._meanings.of_tools(whole, [brief(tool) for tool in new])
         with self._lock:
             self._check_new(new)
-            if self._meanings and made is not None:
-                self._meanings.add(made)
+            if self._meanings and vectors is not None:
+                self._meanings.add(vectors)
             for place, tool in enumerate(new, len(self._placed)):
                 self._tools[tool.name] = tool
                 self._places[tool.name] = place
             self._placed += new
-            self._examples.update(asked)
+            self._examples.update(questions)
             self._postings.add(rows)
 
     def _check_new(self, tools: Sequence[AnyTool]) -> None:
@@ -149,8 +149,8 @@ class ToolIndex:
 
     def __getitem__(self, name: str) -> AnyTool:
         if name not in self._tools:
-            found = near(str(name), self._tools)
-            raise UnknownTool(f"the index has no tool {short(name)}.{did_you_mean(found)}", near=found)
+            names = near(str(name), self._tools)
+            raise UnknownTool(f"the index has no tool {short(name)}.{did_you_mean(names)}", near=names)
         return self._tools[name]
 
     def __repr__(self) -> str:
@@ -173,8 +173,8 @@ class ToolIndex:
         words = _looked_up(question)
         from .postings import best
 
-        said = visible(question).strip()
-        meant = self._meanings.of_question(said) if self._meanings and self._tools and said else None
+        text = visible(question).strip()
+        meant = self._meanings.of_question(text) if self._meanings and self._tools and text else None
         with self._lock:
             scores = self._postings.scores(words)
             if self._meanings and meant is not None:
@@ -201,8 +201,8 @@ class ToolIndex:
         """
         from .index_file import read
 
-        kept, examples, groups = read(Path(path), Toolbox(*(() if tools is None else (tools,))))
-        index = cls(kept, embed=embed, examples=examples)
+        content, examples, groups = read(Path(path), Toolbox(*(() if tools is None else (tools,))))
+        index = cls(content, embed=embed, examples=examples)
         index.groups = groups
         return index
 

@@ -59,11 +59,11 @@ class IndexedTools:
 
     def matching(self, patterns: tuple[str, ...]) -> tuple[int, ...]:
         """The places of the tools whose names match one of the patterns."""
-        known, found = self._matching
+        known, places = self._matching
         if known != patterns:
-            found = tuple(place for name, place in self.places.items() if _fits(name, patterns))
-            self._matching = patterns, found  # a single assignment, since other threads use other patterns
-        return found
+            places = tuple(place for name, place in self.places.items() if _fits(name, patterns))
+            self._matching = patterns, places  # a single assignment, since other threads use other patterns
+        return places
 
     @cached_property
     def own(self) -> list[int]:
@@ -74,10 +74,10 @@ class IndexedTools:
         """The places of the best tools for a question with their scores, at most `k`. Every request of a conversation
         repeats its questions, so the results of the latest ones are cached."""
         others = max(0, len(self.finder) - len(self.tools))  # in the index, but not offered
-        if (kept := self._searched.get((question, k + others))) is not None:
-            return kept
-        found = self.finder.search(question, k + others)
-        places = [(self.places[tool.name], score) for tool, score in found if tool.name in self.places][:k]
+        if (cached := self._searched.get((question, k + others))) is not None:
+            return cached
+        match = self.finder.search(question, k + others)
+        places = [(self.places[tool.name], score) for tool, score in match if tool.name in self.places][:k]
         if len(self._searched) >= QUESTIONS:
             self._searched = dict(list(self._searched.items())[QUESTIONS // 2 :])
         self._searched[question, k + others] = places
@@ -132,11 +132,11 @@ class Indexes:
         return entry.made
 
     def _evict(self) -> None:
-        held = sum(len(entry.tools) for entry in self._kept.values())
+        total = sum(len(entry.tools) for entry in self._kept.values())
         size = sum(entry.size for entry in self._kept.values())
-        while len(self._kept) > 1 and (len(self._kept) > self._sets or held > self._tools or size > self._size):
+        while len(self._kept) > 1 and (len(self._kept) > self._sets or total > self._tools or size > self._size):
             _, old = self._kept.popitem(last=False)
-            held -= len(old.tools)
+            total -= len(old.tools)
             size -= old.size
 
     def _make(self, entry: _Entry) -> None:
@@ -155,12 +155,12 @@ class Indexes:
             entry.made.set_exception(error)
 
     def _finder(self, entry: _Entry) -> Finder:
-        given = entry.finder
-        if given is not None and all(tool.name in given for tool in entry.tools):
-            return given
-        entry.digest, said = _content_key(entry.tools)
+        finder = entry.finder
+        if finder is not None and all(tool.name in finder for tool in entry.tools):
+            return finder
+        entry.digest, key = _content_key(entry.tools)
         with self._lock:
-            entry.size = in_memory(len(entry.tools), said)
+            entry.size = in_memory(len(entry.tools), key)
             self._evict()
             others = [one for one in self._kept.values() if one.digest == entry.digest and one.made.done()]
         for one in others:
@@ -188,9 +188,9 @@ def in_memory(count: int, length: int) -> int:
 
 def _content_key(tools: Toolset) -> tuple[bytes, int]:
     """A key that is equal for tools with equal content, and the bytes of that content."""
-    made, size = hashlib.blake2b(digest_size=16), 0
+    digest, size = hashlib.blake2b(digest_size=16), 0
     for tool in tools:
-        told = repr((tool.name, tool.description, tool.parameters, tool.examples)).encode("utf-8", "replace")
-        made.update(told)
-        size += len(told)
-    return made.digest(), size
+        text = repr((tool.name, tool.description, tool.parameters, tool.examples)).encode("utf-8", "replace")
+        digest.update(text)
+        size += len(text)
+    return digest.digest(), size

@@ -32,16 +32,16 @@ def write(
     path: Path, tools: Iterable[AnyTool], examples: Mapping[str, Iterable[str]], groups: Iterable[Group] = ()
 ) -> None:
     """Writes the file atomically."""
-    said = {
+    content = {
         "format": FORMAT,
         "version": VERSION,
         "tools": [_tool_record(tool) for tool in tools],
         "examples": {name: list(asked) for name, asked in examples.items()},
     }
-    if told := [_group_record(group) for group in groups]:
-        said["groups"] = told
+    if rows := [_group_record(group) for group in groups]:
+        content["groups"] = rows
     try:
-        _put(path, json.dumps(said))
+        _put(path, json.dumps(content))
     except OSError as error:
         raise UsageError(f"the index cannot be written to {path}: {error.strerror or error}") from error
 
@@ -55,17 +55,17 @@ def _put(path: Path, text: str) -> None:
 
 def read(path: Path, functions: Toolbox) -> tuple[list[AnyTool], dict[str, list[str]], tuple[Group, ...]]:
     """The tools, examples and groups in a file. Each tool gets the function of the tool of its name in `functions`."""
-    said = _read_content(path)
-    if said.get("format") != FORMAT:
+    content = _read_content(path)
+    if content.get("format") != FORMAT:
         raise UsageError(f"{path} is no index of tools: ToolIndex.save writes one")
-    if said.get("version") != VERSION:
+    if content.get("version") != VERSION:
         raise UsageError(
-            f"{path} is an index of version {said.get('version')}, and this is read: {VERSION}. Build it again"
+            f"{path} is an index of version {content.get('version')}, and this is read: {VERSION}. Build it again"
         )
     try:
-        tools = [_tool(one, functions) for one in said["tools"]]
-        examples = {str(name): [str(one) for one in asked] for name, asked in said["examples"].items()}
-        groups = tuple(_group(one) for one in said.get("groups", ()))
+        tools = [_tool(one, functions) for one in content["tools"]]
+        examples = {str(name): [str(one) for one in asked] for name, asked in content["examples"].items()}
+        groups = tuple(_group(one) for one in content.get("groups", ()))
     except (LookupError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise UsageError(f"{path} is a broken index: {error}. Build it again") from error
     return tools, examples, groups
@@ -77,25 +77,25 @@ def _read_content(path: Path) -> dict[str, Any]:
             text = member.read(MOST + 1)
         if len(text) > MOST:
             raise UsageError(f"{path} holds more than {MOST >> 20} MB: that is no index of tools")
-        said = json.loads(text)
+        content = json.loads(text)
     except FileNotFoundError:
         raise UsageError(f"there is no index {path}") from None
     except UsageError:
         raise
     except BROKEN as error:
         raise UsageError(f"{path} is no index of tools, or a broken one: {error}") from error
-    return cast("dict[str, Any]", said) if isinstance(said, dict) else {}
+    return cast("dict[str, Any]", content) if isinstance(content, dict) else {}
 
 
 def _tool_record(tool: AnyTool) -> dict[str, Any]:
-    said: dict[str, Any] = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    row: dict[str, Any] = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
     if tool.injected:
-        said["injected"] = tool.injected
+        row["injected"] = tool.injected
     if tool.timeout is not None:
-        said["timeout"] = tool.timeout
+        row["timeout"] = tool.timeout
     if tool.strict:
-        said["strict"] = True
-    return said
+        row["strict"] = True
+    return row
 
 
 def _group_record(group: Group) -> dict[str, Any]:
@@ -109,14 +109,14 @@ def _group(entry: Mapping[str, Any]) -> Group:
 
 
 def _tool(entry: Mapping[str, Any], functions: Toolbox) -> AnyTool:
-    made = as_tool({key: entry[key] for key in ("name", "description", "parameters")})
-    made = replace(
-        made,
+    tool = as_tool({key: entry[key] for key in ("name", "description", "parameters")})
+    tool = replace(
+        tool,
         injected=tuple(map(str, entry.get("injected", ()))),
         timeout=entry.get("timeout"),
         strict=entry.get("strict") is True,
     )
-    if made.name in functions:
-        lent = functions[made.name]
-        made = replace(made, function=lent.function, build=lent.build, injected=lent.injected)
-    return made
+    if tool.name in functions:
+        lent = functions[tool.name]
+        tool = replace(tool, function=lent.function, build=lent.build, injected=lent.injected)
+    return tool

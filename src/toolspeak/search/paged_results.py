@@ -78,9 +78,9 @@ class PagedResults(Wrapper[Model]):
 
     def around(self, model: Model) -> Self:
         """The same wrapper around another model."""
-        made = copy.copy(self)
-        made.model = model
-        return made
+        outer = copy.copy(self)
+        outer.model = model
+        return outer
 
     @property
     def context(self) -> int | None:
@@ -161,10 +161,10 @@ class PagedResults(Wrapper[Model]):
         rows, places = _with_pages(cut, rounds, pages.texts, tool.name)
         rows, cleared = pages.clear(rows, *self._clear) if self._clear else (rows, 0)
         late = {name: places[at] for name, at in request.late.items() if at < len(places)}
-        asked = replace(request, messages=[row.message for row in rows], late=late)
+        sent = replace(request, messages=[row.message for row in rows], late=late)
         counts = {"results-cut": sum(bool(row.whole) for row in cut), "results-cleared": cleared}
         notes = [Note(rule, str(count)) for rule, count in counts.items() if count]
-        return _offering(PagedRequest(asked, pages.texts, tool, False, notes), pages.first(rows))
+        return _offering(PagedRequest(sent, pages.texts, tool, False, notes), pages.first(rows))
 
     def _tool(self, request: Request) -> Tool[..., Any]:
         """The tool that reads pages; without a name if it cannot be called."""

@@ -122,8 +122,8 @@ class Postings:
 
     def rarity(self, number: int) -> float:
         """The weight of a term by the number of tools that have it (BM25's idf, as in Lucene)."""
-        held = self.held_by[number]
-        return math.log(1 + (self.count - held + 0.5) / (held + 0.5))
+        count = self.held_by[number]
+        return math.log(1 + (self.count - count + 0.5) / (count + 0.5))
 
     def _score(self, scores: Floats, number: int, rare: np.float32) -> None:
         if number + 1 < len(self._starts):
@@ -163,9 +163,9 @@ class _Additions:
 
 def best(scores: Floats, k: int) -> list[tuple[int, float]]:
     """The `k` places with the highest scores above 0, with their scores, best first; ties by place."""
-    found = np.flatnonzero(scores > 0)
-    if k < len(found):  # only of these: numpy's partition is many times slower if most values are equal, such as 0
-        told = scores[found]
-        found = found[told >= np.partition(told, len(told) - k)[len(told) - k]]
-    found = found[np.argsort(-scores[found], kind="stable")][:k]
-    return list(zip(found.tolist(), scores[found].tolist(), strict=True))
+    places = np.flatnonzero(scores > 0)
+    if k < len(places):  # only of these: numpy's partition is many times slower if most values are equal, such as 0
+        best_scores = scores[places]
+        places = places[best_scores >= np.partition(best_scores, len(best_scores) - k)[len(best_scores) - k]]
+    places = places[np.argsort(-scores[places], kind="stable")][:k]
+    return list(zip(places.tolist(), scores[places].tolist(), strict=True))

@@ -31,8 +31,8 @@ NAME = re.compile(r"[A-Za-z_][\w-]*(?:(?:[.:/])[\w-]+)*")
 
 def server(name: str) -> str:
     """The part of a name before its last HARD separator; "" without one."""
-    found = [match.start() for match in HARD.finditer(name)]
-    return name[: found[-1]] if found else ""
+    breaks = [match.start() for match in HARD.finditer(name)]
+    return name[: breaks[-1]] if breaks else ""
 
 
 def heads(names: Sequence[str]) -> list[str]:
@@ -47,10 +47,10 @@ def heads(names: Sequence[str]) -> list[str]:
 
 def own(names: Sequence[str]) -> list[int]:
     """The places of the client's own tools: those without a server, if others have one. Empty if all are alike."""
-    found = [place for place, head in enumerate(heads(names)) if not head]
+    places = [place for place, head in enumerate(heads(names)) if not head]
     sure = any(map(server, names))
     most = min(OWN, len(names) - 1 if sure else len(names) // SHARE)
-    return found if len(found) <= most else []
+    return places if len(places) <= most else []
 
 
 def named(messages: Sequence[Message]) -> Counter[str]:

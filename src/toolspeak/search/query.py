@@ -49,9 +49,9 @@ LONGEST_MESSAGE = 20_000
 
 def questions(messages: Sequence[Message]) -> list[Question]:
     """The user's last question; if it is short, also the one before it at a lower weight."""
-    said = _user_texts(messages)
-    found = [Question(text, weight) for text, weight in zip(said, (1.0, EARLIER), strict=False)]
-    return found[:2] if found and length(found[0].text) <= SHORT else found[:1]
+    texts = _user_texts(messages)
+    results = [Question(text, weight) for text, weight in zip(texts, (1.0, EARLIER), strict=False)]
+    return results[:2] if results and length(results[0].text) <= SHORT else results[:1]
 
 
 def ranked(
@@ -74,21 +74,21 @@ def error(message: Message) -> str:
 
 def errors(messages: Sequence[Message]) -> list[str]:
     """The errors of tools since the last user message, the latest first."""
-    found: list[str] = []
+    texts: list[str] = []
     for message in reversed(messages):
-        if message.get("role") == "user" or len(found) == ERRORS:
+        if message.get("role") == "user" or len(texts) == ERRORS:
             break
         if text := error(message):
-            found.append(text)
-    return found
+            texts.append(text)
+    return texts
 
 
 def used(messages: Sequence[Message]) -> list[str]:
     """The names of the tools that a conversation has called, the latest first."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for message in reversed(messages):
-        found |= dict.fromkeys(reversed(called(message)))
-    return list(found)
+        names |= dict.fromkeys(reversed(called(message)))
+    return list(names)
 
 
 def bounded(text: str) -> str:
@@ -130,19 +130,19 @@ class AnsweredCalls(Generic[T]):
     def recall(self, messages: Sequence[Message]) -> dict[int, tuple[AnsweredRound[T], ...]]:
         """The internal calls in the conversation that these messages continue, by the index of the answer that
         followed them."""
-        found: dict[int, tuple[AnsweredRound[T], ...]] = {}
+        calls: dict[int, tuple[AnsweredRound[T], ...]] = {}
         if not self._kept:
-            return found
+            return calls
         digest = hashlib.blake2b(digest_size=16)
         for place, message in enumerate(messages):
             if message.get("role") == "assistant":
                 key = _answered(digest, text_of(message), called(message))
                 with self._lock:
                     if key in self._kept:
-                        found[place] = self._kept[key]
+                        calls[place] = self._kept[key]
                         self._kept.move_to_end(key)
             digest.update(_written(message))
-        return found
+        return calls
 
     def remember(
         self, messages: Sequence[Message], text: str, calls: Sequence[str], rounds: Sequence[AnsweredRound[T]]
@@ -192,14 +192,14 @@ def _user_texts(messages: Sequence[Message]) -> list[str]:
 
 
 def _texts(messages: Sequence[Message], read: Callable[[Message], str]) -> list[str]:
-    found: list[str] = []
+    texts: list[str] = []
     for message in reversed(messages):
         text = bounded(read(message)) if message.get("role") == "user" else ""
         if text and not text.startswith((NO_CALL, NO_FIT)):  # our own messages in the user's role are no questions
-            found.append(text)
-            if len(found) == 2:
+            texts.append(text)
+            if len(texts) == 2:
                 break
-    return found
+    return texts
 
 
 def typed(message: Message) -> str:

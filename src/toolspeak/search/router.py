@@ -114,15 +114,15 @@ class ToolRouter(Wrapper[Model]):
 
     def around(self, model: Model) -> Self:
         """The same wrapper around another model."""
-        made = copy.copy(self)
-        made.model = calling(model)
-        return made
+        outer = copy.copy(self)
+        outer.model = calling(model)
+        return outer
 
     def searching(self, index: Finder) -> Self:
         """The same wrapper with this index."""
-        made = copy.copy(self)
-        made.index = index
-        return made
+        outer = copy.copy(self)
+        outer.index = index
+        return outer
 
     @property
     def tool_count(self) -> int:
@@ -242,8 +242,8 @@ class ToolRouter(Wrapper[Model]):
         ranked = {indexed.tools[place].name: view.best[place] for place in view.best if place in every}
         messages, late = replayed(view, request.messages, SEARCHES)
         tools = (*view.at_head(), *([search] if offered else []), *view.added())
-        asked = replace(request, messages=messages, tools=tools, late=late, hidden=hidden, ranked=ranked, deferred={})
-        return asked, search
+        sent = replace(request, messages=messages, tools=tools, late=late, hidden=hidden, ranked=ranked, deferred={})
+        return sent, search
 
     def _searches(self, request: Request, apart: Sequence[str]) -> bool:
         """Whether the model can search for tools that are not at the head. For deferred ones the client may have its
@@ -325,14 +325,14 @@ class _Searches:
 
     async def answer(self, ear: Ear, calls: Sequence[ToolCall], *, beside: bool) -> list[Note]:
         """Searches, and adds the results to the tools."""
-        shown, found, notes = {tool.name for tool in self._turn.tools}, list[Names](), list[Note]()
-        asked = [replace(call, arguments={"query": query(call)}, whole=True) for call in calls]
-        for call in asked:
-            names = await self._search(shown, call.arguments["query"])
-            shown.update(names)
-            found.append(tuple(names))
+        visible, results, notes = {tool.name for tool in self._turn.tools}, list[Names](), list[Note]()
+        searches = [replace(call, arguments={"query": query(call)}, whole=True) for call in calls]
+        for call in searches:
+            names = await self._search(visible, call.arguments["query"])
+            visible.update(names)
+            results.append(tuple(names))
             notes.append(Note("tools-searched", f"{call.arguments['query']}: {', '.join(names) or 'nothing'}"))
-        self._rounds.append(AnsweredRound(ear.message(asked), tuple(found), beside))
+        self._rounds.append(AnsweredRound(ear.message(searches), tuple(results), beside))
         if not beside:
             self._turn.add(self._indexed, self._rounds[-1], last=len(self._rounds) >= SEARCHES)
         return notes

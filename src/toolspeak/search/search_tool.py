@@ -63,12 +63,12 @@ def result_text(matches: Sequence[Tool[..., Any]], *, last: bool = False) -> str
 
 def results(indexed: IndexedTools, one: AnsweredRound[Names], *, last: bool) -> list[Message]:
     """The results of the searches in one reply, as messages."""
-    made: list[Message] = []
+    rows: list[Message] = []
     for call, names in zip(records(one.message.get("tool_calls")), one.results, strict=False):
-        found = [indexed.tools[indexed.places[name]] for name in names if name in indexed.places]
+        matches = [indexed.tools[indexed.places[name]] for name in names if name in indexed.places]
         searched = ToolCall(str(call.get("id") or ""), str(record(call.get("function")).get("name") or NAME), {})
-        made.append(answer(searched, result_text(found, last=last)))
-    return made
+        rows.append(answer(searched, result_text(matches, last=last)))
+    return rows
 
 
 def replayed(view: View, messages: Sequence[Message], most: int) -> tuple[list[Message], dict[str, int]]:

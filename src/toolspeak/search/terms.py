@@ -63,11 +63,11 @@ def terms(text: str, *, joined: bool = False) -> list[str]:
     if text.isascii() and not joined:
         return list(itertools.chain.from_iterable(map(_terms, _WORD.findall(text))))
     words = _words(text)
-    found = [term for term in map(_term, words) if term]
+    results = [term for term in map(_term, words) if term]
     if joined:
         telling = [word for word in words if word not in _STOP]
-        found += [_term((one + after)[:MAX_WORD]) for one, after in itertools.pairwise(telling) if one.isascii()]
-    return found
+        results += [_term((one + after)[:MAX_WORD]) for one, after in itertools.pairwise(telling) if one.isascii()]
+    return results
 
 
 def visible(text: str) -> str:
@@ -94,17 +94,17 @@ def _words(text: str) -> list[str]:
     """The words of a visible text, folded but not stemmed, and the bigrams of scripts without spaces."""
     if text.isascii():
         return _of_ascii(text)
-    found: list[str] = []
+    words: list[str] = []
     folded = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
     for match in _ANY.finditer(folded):
         if run := match[1]:
-            found += run
-            found += map("".join, itertools.pairwise(run))
+            words += run
+            words += map("".join, itertools.pairwise(run))
         elif match[2].isascii():
-            found += _of_ascii(match[2])
+            words += _of_ascii(match[2])
         else:
-            found.append(match[2][:MAX_WORD].casefold())
-    return found
+            words.append(match[2][:MAX_WORD].casefold())
+    return words
 
 
 def _of_ascii(text: str) -> list[str]:

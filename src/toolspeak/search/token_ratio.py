@@ -48,17 +48,17 @@ def _counter(model: Model) -> Counter | None:
 async def learn(model: Model, tools: Toolset, bound: int) -> bool:
     """Asks the model's tokenizer if it can count, and if the `tools` come close to the limit `bound`. Returns whether
     the ratio was learned."""
-    told = sum(map(about_tool, tools))
+    estimate = sum(map(about_tool, tools))
     counter = _counter(model)
-    if counter is None or model.name in _ratios or told < NEAR * bound:
+    if counter is None or model.name in _ratios or estimate < NEAR * bound:
         return False
     if "scored" in model.capabilities:  # it reads one tool at a time
         return False
-    _ratios[model.name] = found = await _measured(counter, tools, told)
+    _ratios[model.name] = tokens = await _measured(counter, tools, estimate)
     while len(_ratios) > MOST:
         _ratios.popitem(last=False)
-    log.debug("%s has %.2f tokens for each estimated one", model.name, found)
-    return found != 1.0
+    log.debug("%s has %.2f tokens for each estimated one", model.name, tokens)
+    return tokens != 1.0
 
 
 async def _measured(model: Counter, tools: Toolset, estimate: int) -> float:

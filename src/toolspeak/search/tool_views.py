@@ -81,26 +81,26 @@ def view(
     room: Room,
 ) -> View:
     """The tools to show for a request. `rounds` are the searches in its conversation."""
-    made = _ViewBuilder(indexed, request, pinned, room)
+    builder = _ViewBuilder(indexed, request, pinned, room)
     begun = _first_answer(request.messages)
     for place in range(begun):
-        made.refer(place)
-    made.begin(begun)
+        builder.refer(place)
+    builder.begin(begun)
     for place in range(begun, len(request.messages)):
         for one in rounds.get(place, ()):
-            made.keep(_places(indexed, (name for found in one.results for name in found)), place)
-        made.read(place)
+            builder.keep(_places(indexed, (name for found in one.results for name in found)), place)
+        builder.read(place)
     if request.choice in indexed.places:
-        made.demand(indexed.places[request.choice])
-    return View(indexed, made.head(), made.best, made.later, rounds)
+        builder.demand(indexed.places[request.choice])
+    return View(indexed, builder.head(), builder.best, builder.later, rounds)
 
 
 def weighed(indexed: IndexedTools, request: Request, pinned: tuple[str, ...], room: Room) -> View:
     """The tools for a model that scores one tool at a time: those that match the last question, whatever was shown
     before."""
-    made = _ViewBuilder(indexed, replace(request, deferred={}), pinned, room)
-    made.choose(len(request.messages), request.choice)
-    return View(indexed, made.head(), made.best)
+    builder = _ViewBuilder(indexed, replace(request, deferred={}), pinned, room)
+    builder.choose(len(request.messages), request.choice)
+    return View(indexed, builder.head(), builder.best)
 
 
 def _first_answer(messages: Sequence[Message]) -> int:
@@ -150,13 +150,13 @@ class _ViewBuilder:
         whole = self.room.whole
         left = None if whole is None else whole - self._size(self.taken)
         left = self._take([*self._used, *self._permanent(upto)], left)
-        found = dict(ranked(self._search, self.messages[:upto], MOST))
-        self.best = dict(list(found.items())[: self.room.count])
+        scores = dict(ranked(self._search, self.messages[:upto], MOST))
+        self.best = dict(list(scores.items())[: self.room.count])
         if self.room.all:
             self.taken |= dict.fromkeys(self._open)
             return
         tokens = self.room.tokens if left is None else min(self.room.tokens, left)
-        self._take([*found, *self._open], tokens, self.room.count)
+        self._take([*scores, *self._open], tokens, self.room.count)
 
     def _best_for_errors(self, upto: int) -> None:
         """Adds to the best tools those that match errors since the last user message."""
@@ -189,8 +189,8 @@ class _ViewBuilder:
 
     def _search(self, text: str, k: int) -> list[tuple[int, float]]:
         """The tools that match a text, without deferred ones."""
-        found = self.indexed.search(text, k + len(self._closed))
-        return [(place, score) for place, score in found if place not in self._closed][:k]
+        match = self.indexed.search(text, k + len(self._closed))
+        return [(place, score) for place, score in match if place not in self._closed][:k]
 
     def _take(self, places: Iterable[int], left: float | None, count: int = MOST) -> float | None:
         """Takes as many of these places as there is room for, skipping tools that are too large, and returns the

@@ -68,11 +68,11 @@ class CachingEmbedder:
             known = {key: row for key in keys if (row := self._known(key)) is not None}
             missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
             if missing or not texts:
-                made = self.embedder.embed(list(missing.values()))
-                self._check_width(made, known)
+                vectors = self.embedder.embed(list(missing.values()))
+                self._check_width(vectors, known)
                 if not texts:
-                    return made
-                new = dict(zip(missing, made, strict=True))
+                    return vectors
+                new = dict(zip(missing, vectors, strict=True))
                 known |= new
                 self._new |= new
                 if len(self._new) >= TOGETHER:
@@ -115,8 +115,8 @@ class CachingEmbedder:
 
         path = self.path
         try:
-            told = path.stat()
-            now = (told.st_ino, told.st_mtime_ns, told.st_size)
+            info = path.stat()
+            now = (info.st_ino, info.st_mtime_ns, info.st_size)
             if now == self._seen:
                 return
             rows: Any = np.load(path, mmap_mode="r", allow_pickle=False)

@@ -26,11 +26,11 @@ def _fields(value: Any, used: set[str]) -> Iterator[str]:
     """Yield the arguments that create the value: required ones by position, others by name if they differ from the
     default."""
     for field in dataclasses.fields(value):
-        given = getattr(value, field.name)
+        content = getattr(value, field.name)
         if field.default is dataclasses.MISSING:
-            yield _literal(given, used)
-        elif field.compare and given != field.default:
-            yield f"{field.name}={_literal(given, used)}"
+            yield _literal(content, used)
+        elif field.compare and content != field.default:
+            yield f"{field.name}={_literal(content, used)}"
 
 
 def _literal(value: Any, used: set[str]) -> str:

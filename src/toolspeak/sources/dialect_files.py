@@ -32,12 +32,12 @@ def load_dialect(name: str, folder: Path = Path()) -> Dialect:
 
 
 def _from_python(path: Path, name: str) -> Dialect:
-    found = {id(value): value for value in vars(load(path)).values() if isinstance(value, Dialect)}
-    if len(found) != 1:
-        names = ", ".join(repr(one.name) for one in found.values())
-        there = f"{len(found)} of them: {names}" if found else "none"
+    dialects = {id(value): value for value in vars(load(path)).values() if isinstance(value, Dialect)}
+    if len(dialects) != 1:
+        names = ", ".join(repr(one.name) for one in dialects.values())
+        there = f"{len(dialects)} of them: {names}" if dialects else "none"
         raise UsageError(f"{name}: expected one Dialect, such as MINE = Dialect(…), found {there}")
-    return next(iter(found.values()))
+    return next(iter(dialects.values()))
 
 
 def _from_json(path: Path, name: str) -> Dialect:
@@ -52,10 +52,10 @@ def _from_json(path: Path, name: str) -> Dialect:
         )
     if isinstance(declared, dict):
         return detect(response_template=cast("Mapping[str, Any]", declared))
-    found = detect(template)
-    if found.origin.startswith("by default"):
+    dialect = detect(template)
+    if dialect.origin.startswith("by default"):
         raise UsageError(f"{name}: its chat template identifies no dialect")
-    return found
+    return dialect
 
 
 def chat_template_of(value: Any) -> str:

@@ -39,8 +39,8 @@ def default_path() -> Path | None:
 
 def digest(definition: Definition) -> str:
     """Return the SHA-256 of a definition's JSON with sorted keys."""
-    told = json.dumps(definition, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return "sha256:" + hashlib.sha256(told.encode()).hexdigest()
+    text = json.dumps(definition, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
 def difference(old: Definition, new: Definition, lines: int = 40) -> str:
@@ -73,27 +73,27 @@ class Pins:
             if source in self._read():
                 log.warning("%s offers new tools, which were pinned: %s", source, listed([one["name"] for one in new]))
             self.accept(source, new)
-        return {name: told for name, told in differences.items() if told}
+        return {name: change for name, change in differences.items() if change}
 
     def differences(self, source: str, offered: Sequence[Definition]) -> dict[str, str]:
         """Return the differences of definitions that are not as accepted, by name; "" for a new one."""
         known = self._read().get(source, {})
-        found: dict[str, str] = {}
+        changes: dict[str, str] = {}
         for one in offered:
             pinned = known.get(one["name"])
             if pinned is None:
-                found[one["name"]] = ""
+                changes[one["name"]] = ""
             elif pinned.get("digest") != digest(one):
-                found[one["name"]] = difference(pinned.get("definition", {}), one) or "(its digest alone)"
-        return found
+                changes[one["name"]] = difference(pinned.get("definition", {}), one) or "(its digest alone)"
+        return changes
 
     def accept(self, source: str, definitions: Sequence[Definition]) -> None:
         """Pin these definitions as they are now."""
         with self._writing():
             pins = self._read()
-            kept = pins.setdefault(source, {})
+            pinned = pins.setdefault(source, {})
             for one in definitions:
-                kept[one["name"]] = {"digest": digest(one), "definition": one}
+                pinned[one["name"]] = {"digest": digest(one), "definition": one}
             self._write(pins)
 
     def adopt(self, old: str, new: str) -> None:
@@ -116,17 +116,21 @@ class Pins:
 
     def _read(self) -> dict[str, dict[str, Any]]:
         try:
-            told = json.loads(self.path.read_text("utf-8"))
+            content = json.loads(self.path.read_text("utf-8"))
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
             raise UsageError(f"the pins in {self.path} cannot be read: {error}. Repair or remove the file") from error
-        if not isinstance(told, dict) or cast("dict[str, Any]", told).get("form") != FORM or not _is_pins(told):
+        if (
+            not isinstance(content, dict)
+            or cast("dict[str, Any]", content).get("form") != FORM
+            or not _is_pins(content)
+        ):
             raise UsageError(
                 f"{self.path} is not a lock file of form {FORM}: expected an object with form and sources, and in "
                 "these an object for each source with one for each tool"
             )
-        return cast("dict[str, dict[str, Any]]", told["sources"])
+        return cast("dict[str, dict[str, Any]]", content["sources"])
 
     def _write(self, pins: Mapping[str, Any]) -> None:
         """Replace the file atomically."""

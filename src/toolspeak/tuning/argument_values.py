@@ -86,10 +86,10 @@ CHOICES = ("anyOf", "oneOf", "allOf")
 def _referred(schema: Schema, root: Schema) -> Any:
     """The schema that a reference points to, or the first alternative that is not null; otherwise the schema itself."""
     if isinstance(ref := schema.get("$ref"), str):
-        found: Any = root
+        node: Any = root
         for part in ref.removeprefix("#/").split("/"):
-            found = cast("Any", found).get(part, {}) if isinstance(found, Mapping) else {}
-        return found
+            node = cast("Any", node).get(part, {}) if isinstance(node, Mapping) else {}
+        return node
     choices = next((schema[key] for key in CHOICES if schema.get(key)), None)
     if choices is None:
         return schema
@@ -99,11 +99,11 @@ def _referred(schema: Schema, root: Schema) -> Any:
 def plain(schema: Schema, root: Schema) -> Schema:
     """The schema with references resolved; of several alternatives the first that is not null."""
     for _ in range(8):
-        found = _referred(schema, root)
-        if found is schema:
+        node = _referred(schema, root)
+        if node is schema:
             break
         rest = {key: schema[key] for key in schema if key not in ("$ref", *CHOICES)}
-        schema = {**found, **rest}
+        schema = {**node, **rest}
     if "$ref" in schema:
         raise NoValue(f"{schema['$ref']} refers to itself")
     kinds = schema.get("type")
@@ -125,12 +125,12 @@ def as_value(value: Any) -> Value:
 
 def _examples(schema: Schema) -> list[Any]:
     """The examples that the schema gives, also those in its description."""
-    given: Any = schema.get("examples") or ([schema["example"]] if "example" in schema else [])
-    if isinstance(given, list) and given:
-        return cast("list[Any]", given)
-    shown = EXAMPLE.findall(str(schema.get("description", ""))) if schema.get("type") == "string" else []
-    pool = _pool(shown[0], shown[0]) if shown else ()
-    return [*shown, *(one for one in pool if one not in shown)] if pool else []
+    examples: Any = schema.get("examples") or ([schema["example"]] if "example" in schema else [])
+    if isinstance(examples, list) and examples:
+        return cast("list[Any]", examples)
+    quoted = EXAMPLE.findall(str(schema.get("description", ""))) if schema.get("type") == "string" else []
+    pool = _pool(quoted[0], quoted[0]) if quoted else ()
+    return [*quoted, *(one for one in pool if one not in quoted)] if pool else []
 
 
 def _pool(name: str, like: str = "") -> Sequence[str]:
@@ -183,8 +183,8 @@ def _list(name: str, schema: Schema, i: int, root: Schema, depth: int) -> Value:
         raise NoValue(f"{name}: it is nested too deep")
     items = cast("Schema", schema.get("items") or {})
     count = max(schema.get("minItems", 1), min(2 + i % 2, schema.get("maxItems", 3)))
-    made = [value(name, items, i + k, root, depth + 1) for k in range(count)]
-    return Value([one.json for one in made], joined([one.text for one in made]))
+    values = [value(name, items, i + k, root, depth + 1) for k in range(count)]
+    return Value([one.json for one in values], joined([one.text for one in values]))
 
 
 def _object(name: str, schema: Schema, i: int, root: Schema, depth: int) -> Value:
@@ -192,9 +192,10 @@ def _object(name: str, schema: Schema, i: int, root: Schema, depth: int) -> Valu
     if depth >= DEEPEST or not properties:
         raise NoValue(f"{name}: it is an object " + ("nested too deep" if properties else "of anything"))
     wanted = [key for key in properties if key in schema.get("required", ())] or list(properties)[:1]
-    made = {key: value(key, properties[key], i + k, root, depth + 1) for k, key in enumerate(wanted)}
+    values = {key: value(key, properties[key], i + k, root, depth + 1) for k, key in enumerate(wanted)}
     return Value(
-        {key: one.json for key, one in made.items()}, joined([f"{spoken(key)} {one.text}" for key, one in made.items()])
+        {key: one.json for key, one in values.items()},
+        joined([f"{spoken(key)} {one.text}" for key, one in values.items()]),
     )
 
 

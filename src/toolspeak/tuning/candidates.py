@@ -60,8 +60,8 @@ async def _of_server(model: Http, dialects: Sequence[str]) -> list[Candidate]:
         if each.name not in UNSERVED and (value := getattr(seen, each.name))
     }
     holds = bool(HOLDS & as_tuned(model, Strategy("prompted", dialect=own, server=server)).capabilities)
-    found = _with_dialects(strategy(known), [*by_itself, *scored], tried, holds=holds)
-    return [replace(one, strategy=replace(one.strategy, server=server)) for one in found]
+    candidates = _with_dialects(strategy(known), [*by_itself, *scored], tried, holds=holds)
+    return [replace(one, strategy=replace(one.strategy, server=server)) for one in candidates]
 
 
 def _with_dialects(

@@ -77,14 +77,14 @@ class Measured:
     def as_dict(self) -> dict[str, Any]:
         """The figures as JSON data, for `--json` and profiles."""
         accuracy = self.accuracy
-        told: dict[str, Any] = {"form": self.strategy.label, "tuning": [self.right, len(self.tuning)]}
+        row: dict[str, Any] = {"form": self.strategy.label, "tuning": [self.right, len(self.tuning)]}
         if self.holdout:
             right = sum(record.right for record in self.holdout)
-            told["held_back"] = [right, len(self.holdout)]
-            told["interval"] = [round(accuracy.low, 3), round(accuracy.high, 3)]
+            row["held_back"] = [right, len(self.holdout)]
+            row["interval"] = [round(accuracy.low, 3), round(accuracy.high, 3)]
         if self.tuning:
-            told |= {"tokens": round(self.tokens), "seconds": round(self.seconds, 2)}
-        return told | ({"failed": self.failed} if self.failed else {})
+            row |= {"tokens": round(self.tokens), "seconds": round(self.seconds, 2)}
+        return row | ({"failed": self.failed} if self.failed else {})
 
 
 @dataclass(frozen=True)
@@ -147,18 +147,18 @@ class Outcome:
         if not best.calls:
             return NEVER_CALLED
         right = sum(record.right for record in chosen.holdout)
-        told = f"{chosen.strategy.label}: {right} of the {len(chosen.holdout)} held-out questions are right."
+        summary = f"{chosen.strategy.label}: {right} of the {len(chosen.holdout)} held-out questions are right."
         if chosen is not best:
-            told += f" {best.strategy.label} got {_more(self.paired(chosen, best))}, which is no more than noise: "
-            return told + ("nothing changes." if chosen.usual else "the cheaper one is taken.")
+            summary += f" {best.strategy.label} got {_more(self.paired(chosen, best))}, which is no more than noise: "
+            return summary + ("nothing changes." if chosen.usual else "the cheaper one is taken.")
         if chosen.usual:
-            return told + " It is the usual strategy: nothing changes."
+            return summary + " It is the usual strategy: nothing changes."
         if not usual.holdout:
-            return told + f" The usual strategy, {usual.strategy.label}, could not be asked."
+            return summary + f" The usual strategy, {usual.strategy.label}, could not be asked."
         pair = self.paired(usual, chosen)
         sure = "more than noise" if pair.p < ALPHA else "it may be luck"
         return (
-            told
+            summary
             + f" That is {_more(pair)} than {usual.strategy.label}, the usual strategy: {sure}, p {'' if pair.p < 0.0001 else '= '}{p_text(pair.p)}."
         )
 

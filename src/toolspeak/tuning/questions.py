@@ -57,18 +57,18 @@ def questions(tools: Sequence[Tool[..., Any]], count: int = 48) -> tuple[list[di
         raise UsageError("no tools: expected at least one function, to ask the model for")
     calling = count - count // SHARE
     chosen = tools if len(tools) <= calling else [tools[i * len(tools) // calling] for i in range(calling)]
-    made: list[dict[str, Any]] = []
+    cases: list[dict[str, Any]] = []
     without: list[str] = []
     for tool in chosen:
         try:
-            made += _cases_for(tool, max(1, calling // len(chosen)))
+            cases += _cases_for(tool, max(1, calling // len(chosen)))
         except NoValue as why:
             without.append(f"{tool.name}: {why}")
-    if not made:
+    if not cases:
         raise UsageError(f"no question can be made for these tools: {'; '.join(without)}. Give your own with --cases")
     words = [*filter(lambda text: _unrelated(text, tools), _texts_without_call(tools))][: count // SHARE]
     return [
-        *made,
+        *cases,
         *({"id": f"none-{i}", "group": NO_CALL, "question": text, "calls": []} for i, text in enumerate(words, 1)),
     ], without
 
@@ -95,17 +95,17 @@ def _unrelated(text: str, tools: Sequence[Tool[..., Any]]) -> bool:
 
 def _cases_for(tool: Tool[..., Any], count: int) -> list[dict[str, Any]]:
     """Up to `count` questions that need a call of the tool. Raises NoValue."""
-    made: dict[str, dict[str, Any]] = {}
+    cases: dict[str, dict[str, Any]] = {}
     for i in range(count):
         given = _arguments(tool, i)
         text = _sentence(tool, given, i)
         arguments = {name: one.json for name, one in given.items()}
         if problems := check(tool, arguments):
             raise NoValue(f"{problems[0].message}. Give its parameters examples")
-        if text not in made:
+        if text not in cases:
             calls = [{"name": tool.name, "arguments": arguments}]
-            made[text] = {"id": f"{tool.name}-{len(made) + 1}", "group": tool.name, "question": text, "calls": calls}
-    return list(made.values())
+            cases[text] = {"id": f"{tool.name}-{len(cases) + 1}", "group": tool.name, "question": text, "calls": calls}
+    return list(cases.values())
 
 
 def _arguments(tool: Tool[..., Any], i: int) -> dict[str, Value]:
@@ -116,30 +116,30 @@ def _arguments(tool: Tool[..., Any], i: int) -> dict[str, Value]:
     others = [name for name in properties if name not in required]
     start = i // 3
     extra = {others[(start + k) % len(others)] for k in range(i % 3)} if others else set[str]()
-    given: dict[str, Value] = {}
+    arguments: dict[str, Value] = {}
     for at, name in enumerate(properties):
         if name in required:
-            given[name] = value(name, properties[name], i + at, root)
+            arguments[name] = value(name, properties[name], i + at, root)
         elif name in extra:
             try:
-                given[name] = _non_default(name, properties[name], i + at, root)
+                arguments[name] = _non_default(name, properties[name], i + at, root)
             except NoValue:
                 continue  # optional, so the question can do without it
-    return given
+    return arguments
 
 
 def _non_default(name: str, schema: Schema, i: int, root: Schema) -> Value:
     """A value other than the default, if the schema allows one."""
     default = plain(schema, root).get("default")
-    made = value(name, schema, i, root)
-    return made if made.json != default else value(name, schema, i + 1, root)
+    first = value(name, schema, i, root)
+    return first if first.json != default else value(name, schema, i + 1, root)
 
 
 def _sentence(tool: Tool[..., Any], arguments: Mapping[str, Value], i: int) -> str:
     """The request for a call with these arguments, in the `i`-th wording."""
     if i % 4 == 2:
-        told = joined([f"{spoken(name)} {one.text}" for name, one in arguments.items()])
-        return f"{spoken(tool.name).capitalize()}, please" + (f": {told}." if told else ".")
+        details = joined([f"{spoken(name)} {one.text}" for name, one in arguments.items()])
+        return f"{spoken(tool.name).capitalize()}, please" + (f": {details}." if details else ".")
     wish, left = _fill_in(_request_text(tool), arguments)
     rest = joined([f"{spoken(name)} {arguments[name].text}" for name in left])
     wish += f", with {rest}" if rest else ""
@@ -167,11 +167,11 @@ def _fill_in(wish: str, arguments: Mapping[str, Value]) -> tuple[str, list[str]]
     of the arguments that it does not mention."""
     left: list[str] = []
     for name, one in arguments.items():
-        told = re.compile(
+        phrase = re.compile(
             rf"\b(?:an?|the|this|your|some)\s+(?:(?:given|specific|certain)\s+)?{re.escape(spoken(name))}\b",
             re.IGNORECASE,
         )
-        put = told.sub(lambda _, text=one.text: text, wish, count=1)
+        put = phrase.sub(lambda _, text=one.text: text, wish, count=1)
         if put == wish:
             left.append(name)
         wish = put

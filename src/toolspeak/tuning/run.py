@@ -144,12 +144,12 @@ def _cases(
 ) -> tuple[list[Case], str, tuple[str, ...]]:
     """The cases, where they come from, and for each tool without cases the reason."""
     if files:
-        found = load(*map(str, files), tools=tools or None)
-        return found, ", ".join(Path(one).name for one in map(str, files)), ()
-    made, without = questions(tools, count)
+        loaded = load(*map(str, files), tools=tools or None)
+        return loaded, ", ".join(Path(one).name for one in map(str, files)), ()
+    generated, without = questions(tools, count)
     return (
-        read(as_lines(made), Path("questions.jsonl"), tools),
-        f"{len(made)} made from the tools' schemas",
+        read(as_lines(generated), Path("questions.jsonl"), tools),
+        f"{len(generated)} made from the tools' schemas",
         tuple(without),
     )
 

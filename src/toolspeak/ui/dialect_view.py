@@ -35,10 +35,10 @@ def read_reply(text: str, name: str, tools: Sequence[Tool[..., Any]] | None) -> 
         reverse=True,
     )
     best = get(name or readers[0]["dialect"])
-    found, reply = spans(text, best, tools)
+    result, reply = spans(text, best, tools)
     return {
         "dialect": best.name,
-        "spans": [[span.start, span.end, span.kind, span.call] for span in found],
+        "spans": [[span.start, span.end, span.kind, span.call] for span in result],
         "reply": reply_row(reply, tools),
         "readers": [{key: value for key, value in row.items() if key != "rank"} for row in readers],
     }
@@ -59,11 +59,11 @@ def draft(template: str, model: str = "") -> Row:
     if the text is not a template."""
     if not any(mark in template for mark in ("{{", "{%")):
         raise UsageError("template: expected a chat template (Jinja), with {{ or {% in it")
-    found = detect(template, model or None)
+    dialect = detect(template, model or None)
     return {
-        "dialect": found.name,
-        "origin": found.origin,
-        "call": write_calls((EXAMPLE,), found),
-        "source": source_of(found),
-        "problem": unrendered(template, found),
+        "dialect": dialect.name,
+        "origin": dialect.origin,
+        "call": write_calls((EXAMPLE,), dialect),
+        "source": source_of(dialect),
+        "problem": unrendered(template, dialect),
     }

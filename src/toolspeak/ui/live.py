@@ -74,8 +74,8 @@ class Entry:
 
     def request(self, model: Model, request: Request) -> None:
         if len(self._asks) < MOST_ASKS:
-            told = self._conversation.question(request) if self._conversation else {}
-            row = request_row(model, request, told)
+            question = self._conversation.question(request) if self._conversation else {}
+            row = request_row(model, request, question)
             self._asks.append({**row, "body": row["body"][:LONGEST]} if "body" in row else row)
         self._raw.add("" if len(self._asks) < 2 else f"\n— question {len(self._asks)} —\n")
         self._changed()

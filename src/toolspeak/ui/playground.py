@@ -38,8 +38,8 @@ def strategy_of(model: Model) -> Strategy | None:
     """Return the model's strategy for calls, None if it takes tools natively."""
     inner: Any = model
     while inner is not None:
-        if isinstance(found := getattr(inner, "strategy", None), Strategy):
-            return found
+        if isinstance(strategy := getattr(inner, "strategy", None), Strategy):
+            return strategy
         inner = inner.upstreams[0].model if isinstance(inner, Pool) else getattr(inner, "model", None)
     return None
 

@@ -37,17 +37,17 @@ class Conversation:
     def parts(self, prompt: str, kind: str = "frame", calls: str = "tools") -> list[Part]:
         """Return all parts of a prompt in order. `kind` is the kind of text that is not recognized; `calls` is the kind
         of text that starts by naming a tool."""
-        found: list[Part] = []
+        results: list[Part] = []
         end = 0
         for role, text in self._texts:
             start, text = self._place(prompt, text, end)
             if start < 0:
                 continue
-            found += self._between(prompt[end:start], calls, kind)
-            found.append((role, text))
+            results += self._between(prompt[end:start], calls, kind)
+            results.append((role, text))
             end = start + len(text)
             calls = "tools" if role == "system" else "assistant"
-        return [part for part in (*found, *self._between(prompt[end:], calls, kind)) if part[1]]
+        return [part for part in (*results, *self._between(prompt[end:], calls, kind)) if part[1]]
 
     def question(self, request: Request) -> dict[str, Any]:
         """Return a model request as JSON data: its prompt in parts, or its messages with their texts in parts."""

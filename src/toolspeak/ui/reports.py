@@ -34,8 +34,8 @@ class Reports:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the reports, newest first."""
-        found = [row for path in _candidates(self.folder) if (row := self._row(path))]
-        return sorted(found, key=lambda row: row["time"], reverse=True)
+        results = [row for path in _candidates(self.folder) if (row := self._row(path))]
+        return sorted(results, key=lambda row: row["time"], reverse=True)
 
     def ticket(self, name: str) -> str | None:
         """Return a ticket for a listed report, None for any other name."""
@@ -43,9 +43,9 @@ class Reports:
             return None
         now = monotonic()
         self._tickets = {one: (path, due) for one, (path, due) in self._tickets.items() if due > now}
-        made = secrets.token_urlsafe(32)
-        self._tickets[made] = self.folder / name, now + SECONDS
-        return made
+        key = secrets.token_urlsafe(32)
+        self._tickets[key] = self.folder / name, now + SECONDS
+        return key
 
     def take(self, ticket: str) -> bytes | None:
         """Return the report for a ticket and invalidate the ticket; None for an invalid or expired one."""

@@ -133,17 +133,17 @@ def _filled(text: str, holes: Iterable[Span], words: re.Pattern[str]) -> Iterato
 
 def _between(text: str, start: int, end: int, words: re.Pattern[str]) -> Iterator[Span]:
     """The labels of a range that no event covers."""
-    for found in words.finditer(text, start, end):
-        yield from _syntax(text, start, found.start())
-        yield Span(found.start(), found.end(), "literal")
-        start = found.end()
+    for match in words.finditer(text, start, end):
+        yield from _syntax(text, start, match.start())
+        yield Span(match.start(), match.end(), "literal")
+        start = match.end()
     yield from _syntax(text, start, end)
 
 
 def _syntax(text: str, start: int, end: int) -> Iterator[Span]:
-    for found in RUNS.finditer(text, start, end):
-        kind: SpanKind = "space" if found[0].isspace() else "syntax"
-        yield Span(found.start(), found.end(), kind)
+    for match in RUNS.finditer(text, start, end):
+        kind: SpanKind = "space" if match[0].isspace() else "syntax"
+        yield Span(match.start(), match.end(), kind)
 
 
 @lru_cache(256)

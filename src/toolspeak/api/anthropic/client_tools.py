@@ -52,29 +52,29 @@ def _bash(_: Payload) -> Payload:
         "restart": {"type": "boolean", "description": "Starts the shell anew instead; the command is then empty."},
     }
     parameters = {"type": "object", "properties": properties, "required": ["command"], "additionalProperties": False}
-    said = "Runs commands in a bash shell that stays open between calls, and gives what they print."
-    return {"description": said, "parameters": parameters}
+    description = "Runs commands in a bash shell that stays open between calls, and gives what they print."
+    return {"description": description, "parameters": parameters}
 
 
 def _editor(tool: Payload) -> Payload:
     commands = ("view", "create", "str_replace", "insert")
     if str(tool.get("type")).startswith(("text_editor_20241022", "text_editor_20250124")):
         commands = (*commands, "undo_edit")
-    said = (
+    description = (
         "Shows and edits files. view: a file with the numbers of its lines, or the names in a folder. create: a new file. "
         "str_replace: puts one text in the place of another. insert: puts a text behind a line."
     )
-    return {"description": said, "parameters": _commands(commands, ("path",), {"path": TEXT, **EDITED})}
+    return {"description": description, "parameters": _commands(commands, ("path",), {"path": TEXT, **EDITED})}
 
 
 def _memory(_: Payload) -> Payload:
     commands = ("view", "create", "str_replace", "insert", "delete", "rename")
-    said = (
+    description = (
         "Keeps notes in files below /memories, over many conversations. Look there (view /memories) before a task begins, "
         "and write down what is worth knowing later. rename takes old_path and new_path, every other command path."
     )
     properties = {"path": TEXT, **EDITED, "old_path": TEXT, "new_path": TEXT}
-    return {"description": said, "parameters": _commands(commands, (), properties)}
+    return {"description": description, "parameters": _commands(commands, (), properties)}
 
 
 def _computer(tool: Payload) -> Payload:
@@ -111,5 +111,5 @@ CLIENT_TOOLS: Mapping[str, Callable[[Payload], Payload]] = {
 def client_tool(tool: Payload) -> Payload | None:
     """Return the description and parameters of a tool that the client runs; None for any other tool."""
     head, _, date = str(tool.get("type")).rpartition("_")
-    made = CLIENT_TOOLS.get(f"{head}_") if date.isdigit() else None
-    return made(tool) if made else None
+    maker = CLIENT_TOOLS.get(f"{head}_") if date.isdigit() else None
+    return maker(tool) if maker else None

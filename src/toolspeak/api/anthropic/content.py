@@ -237,8 +237,8 @@ class Reading:
         key = need(block, "tool_use_id", path)
         if key not in self._called:
             where = f"{path}.tool_use_id"
-            said = f"no tool_use block before it has the id {key[:100]!r}; send the whole conversation, the call too"
-            raise Refused(f"{where}: {said}", code="invalid_value", param=where)
+            message = f"no tool_use block before it has the id {key[:100]!r}; send the whole conversation, the call too"
+            raise Refused(f"{where}: {message}", code="invalid_value", param=where)
         content = block.get("content") or ""
         if not isinstance(content, str):
             content = self._content(_blocks_in(content, f"{path}.content"), f"{path}.content")
@@ -291,8 +291,8 @@ class Reading:
 
     def _unknown(self, kind: str, path: str) -> list[Payload]:
         if self._new:
-            said = f"a block of the type {kind!r} cannot be passed on to the model here"
-            raise cannot(path, f"Input tag {kind!r}: {said}")
+            message = f"a block of the type {kind!r} cannot be passed on to the model here"
+            raise cannot(path, f"Input tag {kind!r}: {message}")
         self.ignored.add(kind)
         return []
 
@@ -356,8 +356,8 @@ def _url(source: Payload, path: str) -> str:
         case "url":
             return need(source, "url", f"{path}.source")
         case kind:
-            said = f"expected an image as base64 or by its address, not a source of the type {str(kind)[:50]!r}"
-            raise cannot(f"{path}.source", said)
+            message = f"expected an image as base64 or by its address, not a source of the type {str(kind)[:50]!r}"
+            raise cannot(f"{path}.source", message)
 
 
 def _text(text: str) -> Payload:

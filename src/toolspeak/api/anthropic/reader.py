@@ -63,8 +63,8 @@ class ReplyReader(Reading):
                 self._pings += 1
             case _:
                 if self._payloads.whole:
-                    said = excerpt(json.dumps(payload, ensure_ascii=False))
-                    raise ServerFailed(f"expected a message, got: {said}")
+                    shown_payload = excerpt(json.dumps(payload, ensure_ascii=False))
+                    raise ServerFailed(f"expected a message, got: {shown_payload}")
         return []
 
     def _whole(self, message: Payload) -> list[Event]:
@@ -137,5 +137,5 @@ def read_usage(usage: Payload) -> Usage:
 
 def read_count(payload: Payload) -> int | None:
     """Return the token count in the response of `count_tokens`; None if it has none."""
-    told = payload.get("input_tokens")
-    return told if isinstance(told, int) and not isinstance(told, bool) and told >= 0 else None
+    tokens = payload.get("input_tokens")
+    return tokens if isinstance(tokens, int) and not isinstance(tokens, bool) and tokens >= 0 else None

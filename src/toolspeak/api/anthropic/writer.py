@@ -196,10 +196,10 @@ def write_usage(usage: Usage) -> Payload:
 def write_error(error: Refused) -> Payload:
     """Return the body of an error."""
     kind = KINDS.get(error.status, "invalid_request_error" if error.status < 500 else "api_error")
-    told: Payload = {"type": kind, "message": _words(error)}
+    body: Payload = {"type": kind, "message": _words(error)}
     if error.details:
-        told["details"] = dict(error.details)
-    return {"type": "error", "error": told, "request_id": error.request_id}
+        body["details"] = dict(error.details)
+    return {"type": "error", "error": body, "request_id": error.request_id}
 
 
 def _words(error: Refused) -> str:

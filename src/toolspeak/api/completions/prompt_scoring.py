@@ -94,17 +94,17 @@ def _as_alternative(prompt: list[int], number: int, spare: int) -> Generator[Pay
     Its text is incomplete, so the server reports nothing about it if it is generated. The function forces the token
     `spare` in its place, and reads the likelihood of `number` in the list of likely alternatives.
     """
-    told = _rows((yield _biased(prompt, [spare]) | {"n_probs": LIKELIEST}))
-    standing = _summed(told, [spare])
-    for row in records(told[0].get("top_logprobs")):
+    rows = _rows((yield _biased(prompt, [spare]) | {"n_probs": LIKELIEST}))
+    standing = _summed(rows, [spare])
+    for row in records(rows[0].get("top_logprobs")):
         if row.get("id") == number:
             return float(row["logprob"])
     # It is not listed: a bias leaves only these two tokens, and the server reports how they share the probability.
     ahead = SURE - standing
     bias = [[spare, FORCE / 1000 + ahead], [number, FORCE / 1000]]
     shared = {"temperature": 1, "n_probs": 2, "post_sampling_probs": True, "samplers": ["temperature"]}
-    told = _rows((yield _body(prompt, 1) | shared | {"logit_bias": bias, "seed": 0}))
-    shares: dict[int, Any] = {row["id"]: row.get("prob") for row in records(record(told[0]).get("top_probs"))}
+    rows = _rows((yield _body(prompt, 1) | shared | {"logit_bias": bias, "seed": 0}))
+    shares: dict[int, Any] = {row["id"]: row.get("prob") for row in records(record(rows[0]).get("top_probs"))}
     share = shares.get(number)
     if not isinstance(share, float) or share <= 0:  # too small for a float
         return standing - ahead - 4 * SURE
@@ -113,10 +113,10 @@ def _as_alternative(prompt: list[int], number: int, spare: int) -> Generator[Pay
 
 def _summed(rows: list[Payload], ids: list[int]) -> float:
     """Return the sum of the log probabilities of these tokens."""
-    told = [row for row in rows if row.get("token") or row.get("id") in ids][: len(ids)]
-    if [row.get("id") for row in told] != ids:
+    generated = [row for row in rows if row.get("token") or row.get("id") in ids][: len(ids)]
+    if [row.get("id") for row in generated] != ids:
         raise ServerFailed("the server reports the likelihoods of other tokens than those requested")
-    return float(sum(row["logprob"] for row in told))
+    return float(sum(row["logprob"] for row in generated))
 
 
 def _rows(answer: Payload) -> list[Payload]:
@@ -142,10 +142,10 @@ def read_echo(answer: Payload, count: int) -> list[float]:
     choices = sorted(records(answer.get("choices")), key=lambda row: int(row.get("index") or 0))
     if len(choices) != count + 1:
         raise ServerFailed(f"expected {count + 1} prompts to be repeated, got {len(choices)}")
-    told = [_echoed(choice) for choice in choices]
-    before, _ = told[0]
+    echoed = [_echoed(choice) for choice in choices]
+    before, _ = echoed[0]
     scores: list[float] = []
-    for tokens, logprobs in told[1:]:
+    for tokens, logprobs in echoed[1:]:
         start = beginning(before, tokens)
         scores.append(math.fsum(value for value in logprobs[start:] if value is not None))
     return scores

@@ -88,8 +88,8 @@ def _content(content: Any) -> tuple[str, list[str]]:
 
 
 def _image(url: str) -> str:
-    if found := DATA_URL.match(url):
-        return url[found.end() :]
+    if match := DATA_URL.match(url):
+        return url[match.end() :]
     raise cannot("messages", "Ollama takes an image as base64 in a data: URL; one at an address is not fetched for it")
 
 
@@ -142,15 +142,17 @@ def _read_call(call: Payload, key: str) -> Payload:
 def _answered(row: Payload, at: int, waiting: dict[str, str]) -> str:
     """Return the id of the call that a result belongs to, and remove it from `waiting`."""
     key, name = row.get("tool_call_id", ""), row.get("tool_name", row.get("name", ""))
-    found = key if key in waiting else next((known for known, called in waiting.items() if name in ("", called)), None)
-    if found is None:
+    call_id = (
+        key if key in waiting else next((known for known, called in waiting.items() if name in ("", called)), None)
+    )
+    if call_id is None:
         what = f"of the tool {name[:100]!r} " if name else ""
         raise Refused(
             f"messages.{at}: no call {what}that has no result yet comes before this result",
             code="invalid_value", param=f"messages.{at}",
         )  # fmt: skip
-    del waiting[found]
-    return found
+    del waiting[call_id]
+    return call_id
 
 
 def read_content(text: str, images: Sequence[str], where: str) -> list[dict[str, Any]]:

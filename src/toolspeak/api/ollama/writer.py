@@ -96,8 +96,8 @@ class ReplyWriter:
 
     def _likelihoods(self) -> Payload:
         """Return the log probabilities since the last line."""
-        told, self._logprobs = self._logprobs, []
-        return {"logprobs": told} if told else {}
+        logprobs, self._logprobs = self._logprobs, []
+        return {"logprobs": logprobs} if logprobs else {}
 
 
 class GenerateWriter(ReplyWriter):
@@ -124,8 +124,8 @@ def write_generated(replies: Sequence[Reply], incoming: IncomingRequest, stamp: 
 
 def write_loaded(chats: bool, stamp: Stamp) -> Payload:
     """Return the body for an empty request, which asks to load the model."""
-    said = {"message": {"role": "assistant", "content": ""}} if chats else {"response": ""}
-    return {**_head(stamp), **said, "done": True, "done_reason": "load"}
+    content = {"message": {"role": "assistant", "content": ""}} if chats else {"response": ""}
+    return {**_head(stamp), **content, "done": True, "done_reason": "load"}
 
 
 def write_error(error: Refused) -> Payload:
@@ -164,8 +164,8 @@ def _end(finish: Finish, usage: Usage, notes: Sequence[Note], stamp: Stamp) -> P
         "eval_count": usage.completion_tokens,
         "eval_duration": _nanoseconds(whole - first),
     }
-    told = write_estimated(usage).get("toolspeak", {}) | (write_notes(notes) if notes else {})
-    return out | ({"toolspeak": told} if told else {})
+    extra = write_estimated(usage).get("toolspeak", {}) | (write_notes(notes) if notes else {})
+    return out | ({"toolspeak": extra} if extra else {})
 
 
 def _nanoseconds(seconds: float) -> int:

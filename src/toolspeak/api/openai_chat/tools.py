@@ -147,8 +147,8 @@ def _allowed(offered: tuple[Tool[..., Any], ...], allowed: Payload) -> tuple[tup
     if unknown := names - {tool.name for tool in offered}:
         name = min(unknown)[:100]
         meant = did_you_mean(near(name, [tool.name for tool in offered]))
-        said = f"tool_choice: {name!r} is allowed and is not among the tools.{meant}"
-        raise Refused(said, code="invalid_value", param="tool_choice.allowed_tools")
+        message = f"tool_choice: {name!r} is allowed and is not among the tools.{meant}"
+        raise Refused(message, code="invalid_value", param="tool_choice.allowed_tools")
     return tuple(tool for tool in offered if tool.name in names), str(allowed["mode"])
 
 

@@ -70,33 +70,33 @@ class ReplyWriter(ChunkWriter):
         return b"".join(self._delta(i, {"role": "assistant", "content": ""}) for i in range(self._asked.n))
 
     def feed(self, event: Event, choice: int = 0) -> bytes:
-        told = self._choices[choice]
+        state = self._choices[choice]
         match event:
             case TextDelta(text):
                 return self._text(choice, "content", text)
             case ThoughtDelta(text):
                 return self._text(choice, "reasoning_content", text) if self._asked.thoughts else b""
             case Logprobs(tokens):
-                told.logprobs += tokens
+                state.logprobs += tokens
             case Noted(note):
-                told.notes.append(note)
+                state.notes.append(note)
             case Finished():
                 return self._finished(choice, event)
             case _:
-                return b"".join(self._delta(choice, delta) for delta in told.call(event))
+                return b"".join(self._delta(choice, delta) for delta in state.call(event))
         return b""
 
     def _text(self, choice: int, field: str, text: str) -> bytes:
-        told = self._choices[choice]
-        if told.logprobs:
+        state = self._choices[choice]
+        if state.logprobs:
             return self._delta(choice, {field: text})
-        return f'{told.before}{{"{field}":{dumped(text)}}}{self._after}'.encode()
+        return f'{state.before}{{"{field}":{dumped(text)}}}{self._after}'.encode()
 
     def _delta(self, choice: int, delta: Payload) -> bytes:
-        told = self._choices[choice]
-        if told.logprobs:
+        state = self._choices[choice]
+        if state.logprobs:
             return self._row(choice, delta, None)
-        return f"{told.before}{dumped(delta)}{self._after}".encode()
+        return f"{state.before}{dumped(delta)}{self._after}".encode()
 
     def _row(self, choice: int, delta: Payload, finish: str | None, **more: Any) -> bytes:
         """Return a chunk with the log probabilities since the last one."""
@@ -108,8 +108,8 @@ class ReplyWriter(ChunkWriter):
 
     def _finished(self, choice: int, event: Finished) -> bytes:
         self._usage = add_usage(self._usage, event.usage)
-        told = self._choices[choice]
-        more = {"toolspeak": write_notes(told.notes)} if told.notes else {}
+        state = self._choices[choice]
+        more = {"toolspeak": write_notes(state.notes)} if state.notes else {}
         return self._row(choice, {}, _reason(event.finish, self._asked), **more)
 
 

@@ -72,12 +72,12 @@ def _code(arguments: str, result: ToolResult | None) -> Payload:
 
 
 def _mcp(arguments: str, result: ToolResult | None) -> Payload:
-    told: Payload = {"arguments": arguments, "output": None, "error": None, "approval_request_id": None}
+    fields: Payload = {"arguments": arguments, "output": None, "error": None, "approval_request_id": None}
     if result is None:
-        return told
+        return fields
     if result.error is None:
-        return {**told, "output": result.text}
-    return {**told, "error": {"type": FAILED, "content": [{"type": "text", "text": result.text}]}}
+        return {**fields, "output": result.text}
+    return {**fields, "error": {"type": FAILED, "content": [{"type": "text", "text": result.text}]}}
 
 
 MCP = HostedItem("mcp_call", "mcp", ("in_progress",), _mcp, ("response.mcp_call_arguments", "arguments"))
@@ -130,8 +130,8 @@ def sealed_run(key: str, run: str, arguments: str, result: ToolResult) -> Payloa
     Clients send that field back with the next request, also those that do not know the call's own item. `key` is the id
     of the reasoning item, `run` that of the call's item.
     """
-    kept = {"item": run, "name": result.name, "arguments": arguments, "result": result.text}
-    return {"id": key, "type": "reasoning", "summary": [], "encrypted_content": seal(json.dumps(kept).encode())}
+    content = {"item": run, "name": result.name, "arguments": arguments, "result": result.text}
+    return {"id": key, "type": "reasoning", "summary": [], "encrypted_content": seal(json.dumps(content).encode())}
 
 
 def sealed_events(item: Payload, index: int) -> Iterator[tuple[str, Payload]]:
@@ -147,10 +147,10 @@ def opened_run(text: Any) -> tuple[str, str, str, str] | None:
     """Return the id of the call's item, the tool's name, the arguments and the result from `sealed_run`; None for
     anything else."""
     try:
-        kept = record(json.loads(unseal(str(text))))
+        content = record(json.loads(unseal(str(text))))
     except (ValueError, RecursionError):
         return None
-    texts = [text for field in ("item", "name", "arguments", "result") if isinstance(text := kept.get(field), str)]
+    texts = [text for field in ("item", "name", "arguments", "result") if isinstance(text := content.get(field), str)]
     return (texts[0], texts[1], texts[2], texts[3]) if len(texts) == 4 else None
 
 
@@ -158,8 +158,8 @@ def hosted_call(item: Payload) -> tuple[str, str, str] | None:
     """Return the tool's name, the arguments and the result of a call's item; None if the item has none."""
     name = str(item.get("type")).removesuffix("_call")
     arguments, result = _arguments_and_result(item)
-    kept = record(item.get(OURS)).get("arguments")
-    arguments = kept if isinstance(kept, str) else arguments
+    sealed = record(item.get(OURS)).get("arguments")
+    arguments = sealed if isinstance(sealed, str) else arguments
     if not isinstance(result, str):
         return None
     return str(item.get("name") or name), arguments if isinstance(arguments, str) else "{}", result
@@ -183,8 +183,8 @@ def _arguments_and_result(item: Payload) -> tuple[Any, Any]:
 
 def _error(error: Any) -> str:
     """Return the error of a failed call as text for a model."""
-    told = record(error)
-    texts = _texts(told.get("content"), "text") if told.get("type") == FAILED else ""
+    details = record(error)
+    texts = _texts(details.get("content"), "text") if details.get("type") == FAILED else ""
     return error_text(texts) if texts else _dumped(error=error)
 
 

@@ -87,8 +87,8 @@ class _Reading:
         elif kind == TRIGGER:
             self._compact(at, last)
         elif last or not kind:
-            said = f"items of the type {str(kind)[:100]!r} are not supported" if kind else "an item needs a type"
-            raise cannot(f"{at}.type", said)
+            message = f"items of the type {str(kind)[:100]!r} are not supported" if kind else "an item needs a type"
+            raise cannot(f"{at}.type", message)
         else:
             self._unknown |= {str(item["call_id"])} if item.get("call_id") else set()
             self.ignored.add(f"{at}.{kind[:100]}")
@@ -184,9 +184,9 @@ class _Reading:
 
     def _searched(self, item: Payload, at: str) -> None:
         if item.get("execution") == "client":
-            found = tool_names(item.get("tools"))
-            said = f"These tools can be called now: {', '.join(found)}" if found else "No tool was found."
-            self._add_result(item.get("call_id"), said, at)
+            names = tool_names(item.get("tools"))
+            text = f"These tools can be called now: {', '.join(names)}" if names else "No tool was found."
+            self._add_result(item.get("call_id"), text, at)
         self._load(item, at)
 
     def _load(self, item: Payload, at: str) -> None:
@@ -218,8 +218,8 @@ class _Reading:
         if not isinstance(key, str):
             raise _wrong(f"{at}.call_id", "a text", key)
         if key not in self._called:
-            said = f"{at}.call_id: no call before it has the id {key[:100]!r}; send the call with its output"
-            raise Refused(said, code="invalid_value", param=f"{at}.call_id")
+            message = f"{at}.call_id: no call before it has the id {key[:100]!r}; send the call with its output"
+            raise Refused(message, code="invalid_value", param=f"{at}.call_id")
         self._open = None
         self.messages.append({"role": "tool", "tool_call_id": key, "content": content})
 
@@ -267,8 +267,8 @@ def _part(value: Any, at: str) -> dict[str, Any]:
 
 
 def _wrong(at: str, expected: str, came: Any) -> Refused:
-    shown = json.dumps(came, ensure_ascii=False, default=str)[:100] if came is not None else "nothing"
-    return Refused(f"{at}: expected {expected}, got {shown}", code="invalid_value", param=at)
+    received = json.dumps(came, ensure_ascii=False, default=str)[:100] if came is not None else "nothing"
+    return Refused(f"{at}: expected {expected}, got {received}", code="invalid_value", param=at)
 
 
 # ------------------------------------------------------------------ written
@@ -368,8 +368,8 @@ def _stored(item: Payload, key: str) -> Payload:
     out = {"id": f"{PREFIXES.get(kind, 'msg')}_in_{key}", "status": "completed", **item, "type": kind}
     if kind == "message" and isinstance(item.get("content"), str):
         answered: Payload = {"type": "output_text", "text": item["content"], "annotations": []}
-        asked: Payload = {"type": "input_text", "text": item["content"]}
-        out["content"] = [answered if item.get("role") == "assistant" else asked]
+        part: Payload = {"type": "input_text", "text": item["content"]}
+        out["content"] = [answered if item.get("role") == "assistant" else part]
     if kind == "reasoning":
         out.setdefault("summary", [])
     return out

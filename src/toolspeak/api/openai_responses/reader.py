@@ -107,8 +107,8 @@ class ReplyReader(Reading):
                 return self._calls.add(index=place, key=item.get("call_id"), name=item.get("name"), arguments=whole)
             case "custom_tool_call" if done and place not in self._told:
                 self._told[place] = "item"
-                given = json.dumps({"input": item.get("input")}, ensure_ascii=False)
-                return self._calls.add(index=place, key=item.get("call_id"), name=item.get("name"), arguments=given)
+                arguments = json.dumps({"input": item.get("input")}, ensure_ascii=False)
+                return self._calls.add(index=place, key=item.get("call_id"), name=item.get("name"), arguments=arguments)
             case "message" if done and place not in self._told:
                 self._told[place] = "item"
                 return [event for part in records(item.get("content")) for event in self._part(part)]

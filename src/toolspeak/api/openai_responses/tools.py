@@ -182,10 +182,10 @@ def _function(tool: Payload) -> Payload:
 def allowed(choice: Any, offer: Offer) -> tuple[Any, Offer]:
     """Return the offer without tools that a list of allowed ones leaves out, and the choice among the rest; any other
     choice leaves all. Raises Refused for a tool that is not offered."""
-    given = record(choice)
-    if given.get("type") != "allowed_tools":
+    choice_object = record(choice)
+    if choice_object.get("type") != "allowed_tools":
         return choice, offer
-    rows = [*enumerate(records(given.get("tools")))]
+    rows = [*enumerate(records(choice_object.get("tools")))]
     clients = {*FUNCTIONS, *CLIENT_TOOLS} - dict(offer.hosted).keys()
     hosted = {str(row.get("type")) for _, row in rows} - clients
     names = {
@@ -193,7 +193,7 @@ def allowed(choice: Any, offer: Offer) -> tuple[Any, Offer]:
     }
     tools = tuple(tool for tool in offer.tools if tool.name in names)
     left = tuple((kind, where) for kind, where in offer.hosted if kind in hosted)
-    return given.get("mode") or "auto", replace(offer, tools=tools, hosted=left)
+    return choice_object.get("mode") or "auto", replace(offer, tools=tools, hosted=left)
 
 
 def demanded_type(choice: Any, offer: Offer) -> str:
@@ -220,17 +220,23 @@ def _named(row: Mapping[str, Any], where: str, offered: tuple[Tool[..., Any], ..
     name = client.name if client else full_name(row.get("namespace"), str(row.get("name")))
     names = [tool.name for tool in offered]
     if name not in names:
-        shown = ", ".join(names[:20]) or "none"
-        said = f"{where}.name: {name[:100]!r} is not among the tools ({shown})"
-        raise Refused(said, code="invalid_value", param=f"{where}.name")
+        known = ", ".join(names[:20]) or "none"
+        message = f"{where}.name: {name[:100]!r} is not among the tools ({known})"
+        raise Refused(message, code="invalid_value", param=f"{where}.name")
     return name
 
 
 def write_tool(tool: Tool[..., Any]) -> Payload:
     """Return a tool in the format of `tools`."""
-    said = {"description": tool.description} if tool.description else {}
+    description = {"description": tool.description} if tool.description else {}
     # The default of `strict` is true, with which the API rejects schemas that it cannot enforce.
-    return {"type": "function", "name": tool.name, **said, "parameters": dict(tool.parameters), "strict": tool.strict}
+    return {
+        "type": "function",
+        "name": tool.name,
+        **description,
+        "parameters": dict(tool.parameters),
+        "strict": tool.strict,
+    }
 
 
 def write_choice(choice: str) -> Any:

@@ -160,8 +160,8 @@ class Building:
         if self._open:
             self.output.append(self._value(self._open, "incomplete"))
             self._open = None
-        told = write_error(error)["error"]
-        words = {"code": told["code"], "message": told["message"], "param": told["param"]}
+        body = write_error(error)["error"]
+        words = {"code": body["code"], "message": body["message"], "param": body["param"]}
         code = (
             "context_length_exceeded"
             if error.code == "context_length_exceeded"
@@ -173,7 +173,7 @@ class Building:
         )
         self._error = {"code": code, "message": str(error)}
         # OpenAI's clients raise on an event with an `error`; others read `response.failed`.
-        return self._tell("error", **words, error=told) + self._tell_response("response.failed", "failed")
+        return self._tell("error", **words, error=body) + self._tell_response("response.failed", "failed")
 
     def response(self, status: str) -> Payload:
         """Return the response so far."""
@@ -183,7 +183,7 @@ class Building:
         """Return the response without the fields that repeat the request."""
         reason = REASONS.get(self._finish) if status == "incomplete" else None
         usage = write_usage(self._usage or Usage()) if status != "in_progress" else None
-        told: Payload = {
+        response: Payload = {
             "id": f"resp_{self._stamp.id}",
             "object": "response",
             "created_at": self._stamp.created,
@@ -196,8 +196,8 @@ class Building:
             "usage": usage,
         }
         if self._notes:
-            told["toolspeak"] = write_notes(self._notes)
-        return told
+            response["toolspeak"] = write_notes(self._notes)
+        return response
 
     def _more(self, kind: str, text: str) -> str:
         """Add text, thought or arguments to the open item, or to a new one."""
@@ -286,27 +286,27 @@ class Building:
         at = self._at(item)
         match value["type"]:
             case "message":
-                told = self._tell_all(message_done(value, at, item.logprobs))
+                data = self._tell_all(message_done(value, at, item.logprobs))
             case "reasoning":
-                told = self._tell_all(thought_done(value, at))
+                data = self._tell_all(thought_done(value, at))
             case "custom_tool_call":
-                told = self._tell("response.custom_tool_call_input.delta", **at, delta=value["input"])
-                told += self._tell("response.custom_tool_call_input.done", **at, input=value["input"])
+                data = self._tell("response.custom_tool_call_input.delta", **at, delta=value["input"])
+                data += self._tell("response.custom_tool_call_input.done", **at, input=value["input"])
             case kind if item.hosted:
                 word = item.hosted.last_word(item.result)
-                told = self._tell(f"response.{kind}.{word}", **at) if word else ""
+                data = self._tell(f"response.{kind}.{word}", **at) if word else ""
             case kind if kind in CALLED:
                 begun = value | {"status": "in_progress"}
-                told = self._tell("response.output_item.added", output_index=len(self.output), item=begun)
+                data = self._tell("response.output_item.added", output_index=len(self.output), item=begun)
             case "compaction":
-                told = ""
+                data = ""
             case _:
                 named = {"name": value["name"], "arguments": value["arguments"]}
-                told = self._tell("response.function_call_arguments.done", **at, **named)
-        told += self._tell("response.output_item.done", output_index=len(self.output), item=value)
+                data = self._tell("response.function_call_arguments.done", **at, **named)
+        data += self._tell("response.output_item.done", output_index=len(self.output), item=value)
         self.output.append(value)
         self._open = None
-        return told
+        return data
 
     def _value(self, item: _Item, status: str) -> Payload:
         """Return an item with its whole content."""

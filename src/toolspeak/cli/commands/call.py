@@ -65,8 +65,8 @@ def _read(text: str, dialect: Dialect, box: Toolbox) -> dict[str, Any]:
     reply = parse(text, dialect, list(box))
     named = [one.name for one in reply.calls]
     if named != [tool.name]:
-        found = f"found {len(named)}: {', '.join(named)}" if named else "found none"
-        raise UsageError(f"expected one call of {tool.name} in the dialect {dialect.name}, {found}")
+        found_names = f"found {len(named)}: {', '.join(named)}" if named else "found none"
+        raise UsageError(f"expected one call of {tool.name} in the dialect {dialect.name}, {found_names}")
     (found_call,) = reply.calls
     if not found_call.whole:
         raise UsageError(f"the call of {tool.name} is cut off: {found_call.json[:80]}")

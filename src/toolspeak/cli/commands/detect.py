@@ -43,15 +43,15 @@ def detect(file: str | None, model: str | None, as_json: bool, source: bool) -> 
             raise click.UsageError("no input: expected the FILE of a chat template, or --model NAME")
         file = "-"
     with answers() as out:
-        told = template_of(file, "" if is_gguf(file) else texts_of(file)[0]) if file else Template()
-        found = _detect(told, model)
+        template = template_of(file, "" if is_gguf(file) else texts_of(file)[0]) if file else Template()
+        dialect = _detect(template, model)
         if source:
-            out.write(source_of(found))
+            out.write(source_of(dialect))
         elif as_json:
-            row = {"dialect": found.name, "origin": found.origin, "call": written(found)}
+            row = {"dialect": dialect.name, "origin": dialect.origin, "call": written(dialect)}
             out.line(json.dumps(row, indent=2, ensure_ascii=False))
         else:
-            out.line(f"{found.name}  ({found.origin})\n{written(found)}")
+            out.line(f"{dialect.name}  ({dialect.origin})\n{written(dialect)}")
 
 
 def _detect(template: Template, model: str | None) -> Dialect:

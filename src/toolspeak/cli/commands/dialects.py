@@ -40,12 +40,12 @@ def dialects(names: tuple[str, ...], as_json: bool) -> None:
 
     table = ""
     with answers() as out:
-        found = _selected(names) if names else [get(name) for name in known()]
+        selected = _selected(names) if names else [get(name) for name in known()]
         if as_json or not out.terminal:
-            rows = [{"name": d.name, "call": written(d), "stop": d.stop, "models": d.models} for d in found]
+            rows = [{"name": d.name, "call": written(d), "stop": d.stop, "models": d.models} for d in selected]
             out.line(json.dumps(rows, indent=2, ensure_ascii=False))
         else:
-            table = _table(out, [row(d) for d in found])
+            table = _table(out, [row(d) for d in selected])
     if table:
         show(table)
 

@@ -159,20 +159,20 @@ def run_(
     chosen = evals.Settings(_temperature(temperature), prices=dict(map(_price, prices)), **settings)
     with answers() as to:
         tools = list(toolbox(files)) if files else None
-        found = evals.load(*cases, tools=tools, split=split, plain_names=plain_names)
+        every = evals.load(*cases, tools=tools, split=split, plain_names=plain_names)
         names = list(models) or [os.environ.get(VARIABLE) or DEFAULT]
         for name in names:
             model_by_name(name)  # download it now, before a time limit runs
         measured = evals.contenders(names, [None if name == OWN else name for name in dialects])
-        told = ProgressReport(out, len(found) * len(measured))
+        progress = ProgressReport(out, len(every) * len(measured))
         try:
             records = evals.run(
-                found, measured, out, chosen, sources=cases, heard=told.case_done, errors_again=errors_again
+                every, measured, out, chosen, sources=cases, heard=progress.case_done, errors_again=errors_again
             )
         except (ModelError, KeyboardInterrupt):
-            told.stopped()
+            progress.stopped()
             raise
-        told.close()
+        progress.close()
         results(to, out, records, as_json)
 
 
@@ -225,11 +225,11 @@ def diff(first: str, second: str | None, shown: int, as_json: bool) -> None:
     from ..terminal import answers
 
     with answers() as to:
-        found = compare_folders(first, second)
+        comparison = compare_folders(first, second)
         if as_json:
-            to.json([difference(one) for one in found])
+            to.json([difference(one) for one in comparison])
             return
-        for one in found:
+        for one in comparison:
             compared(to, one, shown)
 
 

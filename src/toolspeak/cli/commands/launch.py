@@ -72,10 +72,10 @@ def launch(
         place = Place(f"http://127.0.0.1:{PORT}", name, key, "toolspeak-agent", settings.models[name].context)
         click.echo("\n".join(_script(agent, place, arguments, serving)))
         return
-    found = AGENTS[agent]
-    program = shutil.which(found.program)
+    launcher = AGENTS[agent]
+    program = shutil.which(launcher.program)
     if program is None:
-        raise MissingExtra(f"{found.program} is not installed or not on the PATH. Install it: {found.install}")
+        raise MissingExtra(f"{launcher.program} is not installed or not on the PATH. Install it: {launcher.install}")
     code = _launch(agent, [program, *arguments], settings, name)
     raise click.exceptions.Exit(code)
 

@@ -60,8 +60,8 @@ def mcp(ctx: click.Context, files: tuple[str, ...], where: str | None, name: str
         return
     listening = serve.listen(where)
     host, port = listening.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    click.echo(f"serving {', '.join(tool.name for tool in box)} at http://{shown}:{port}{serve.PATH}", err=True)
+    address = f"[{host}]" if ":" in host else host
+    click.echo(f"serving {', '.join(tool.name for tool in box)} at http://{address}:{port}{serve.PATH}", err=True)
     serve.serve_http(box, listening, name, policy)
 
 

@@ -109,5 +109,5 @@ def _call(call: ToolCall, box: Toolbox | None) -> dict[str, Any]:
 
 def _show(out: Out, piece: str | None, events: list[Event]) -> None:
     """Print the events of one piece; an empty list means that the piece is held back."""
-    told = [{"event": type(event).__name__} | dataclasses.asdict(event) for event in events]
-    out.json({"fed": piece, "events": told})
+    rows = [{"event": type(event).__name__} | dataclasses.asdict(event) for event in events]
+    out.json({"fed": piece, "events": rows})

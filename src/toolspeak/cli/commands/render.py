@@ -56,11 +56,11 @@ def render(
     from ... import text as core
     from ..terminal import answers, print_notes
 
-    said, source = texts_of(file, None if template and is_gguf(template) else template)
+    texts, source = texts_of(file, None if template and is_gguf(template) else template)
     own = template_of(template, source) if template else Template()
     if template and own.source is None:
         raise UsageError(f"{template} contains no chat template")
-    messages, tools = _request(said)
+    messages, tools = _request(texts)
     with answers() as out:
         told = core.render(
             messages,
@@ -106,10 +106,10 @@ def _objects(value: Any) -> bool:
 
 def _variables(assignments: Sequence[str]) -> dict[str, Any]:
     """Parse each `NAME=VALUE`. A value that is valid JSON is decoded; any other value is a string."""
-    found: dict[str, Any] = {}
+    variables: dict[str, Any] = {}
     for pair in assignments:
         name, equals, value = pair.partition("=")
         if not equals or not name.isidentifier():
             raise UsageError(f"--var: expected NAME=VALUE, got {pair!r}")
-        found[name] = loads_or(value, value)
-    return found
+        variables[name] = loads_or(value, value)
+    return variables

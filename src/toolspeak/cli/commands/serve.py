@@ -105,7 +105,7 @@ def read_settings(flags: dict[str, Any]) -> Settings:
     models = {**settings.models, **models_of(flags["models"], flags["dialect"])}
     if flags["replay"] is not None:
         models |= _replayed(flags["replay"], models)
-    given = {name: flags[name] for name in ("host", "port", "workers") if flags[name] is not None}
+    overrides = {name: flags[name] for name in ("host", "port", "workers") if flags[name] is not None}
     settings = replace(
         settings,
         models=models or models_of(("local",), flags["dialect"]),
@@ -115,7 +115,7 @@ def read_settings(flags: dict[str, Any]) -> Settings:
         keys=_with_key(settings, flags["api_key"]),
         aliases={**_aliases(flags["aliases"]), **settings.aliases},
         default=flags["default"] or settings.default,
-        **given,
+        **overrides,
     )
     check_openness(settings)
     Models(settings.models, aliases=settings.aliases, default=settings.default, record=settings.record)
@@ -136,11 +136,11 @@ def _replayed(path: str, configured: Mapping[str, ModelSettings]) -> dict[str, M
     from ...gateway.config.settings import ModelSettings
     from ...gateway.registry import recordings
 
-    found: dict[str, ModelSettings] = {}
+    models: dict[str, ModelSettings] = {}
     for name, file in recordings(path).items():
         usual = configured.get(name) or ModelSettings(name, ())
-        found[name] = replace(usual, upstreams=(f"replay:{file}",), mode="auto", dialect=None, template=None, key=None)
-    return found
+        models[name] = replace(usual, upstreams=(f"replay:{file}",), mode="auto", dialect=None, template=None, key=None)
+    return models
 
 
 def models_of(specs: tuple[str, ...], dialect: Dialect | None) -> dict[str, ModelSettings]:
@@ -148,29 +148,29 @@ def models_of(specs: tuple[str, ...], dialect: Dialect | None) -> dict[str, Mode
     from ...gateway.config.settings import ModelSettings
     from ...models.resolve import begins_a_name
 
-    found: dict[str, ModelSettings] = {}
+    models: dict[str, ModelSettings] = {}
     for spec in specs:
         name, equals, rest = (part.strip() for part in spec.partition("="))
         if not equals or begins_a_name(name):  # an address may contain = in its query, and a scripted reply anywhere
             name = rest = spec.strip()
         if not (name and rest):
             raise UsageError(f"expected --model NAME=SPEC, such as small=ollama:NAME, got {spec[:100]!r}")
-        if name in found:
+        if name in models:
             raise UsageError(
                 f"two models are called {name[:100]!r}; for several servers of one model use a file (--sample)"
             )
-        found[name] = ModelSettings(name, (rest,), dialect=dialect)
-    return found
+        models[name] = ModelSettings(name, (rest,), dialect=dialect)
+    return models
 
 
 def _aliases(specs: tuple[str, ...]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    aliases: dict[str, str] = {}
     for spec in specs:
         alias, _, name = (part.strip() for part in spec.partition("="))
         if not (alias and name):
             raise UsageError(f"expected --alias PATTERN=NAME, such as 'large-*=small', got {spec[:100]!r}")
-        found[alias] = name
-    return found
+        aliases[alias] = name
+    return aliases
 
 
 def _with_key(settings: Settings, option: str | None) -> Any:

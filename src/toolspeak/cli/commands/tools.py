@@ -49,16 +49,18 @@ def _table(out: Out, tools: list[Tool[..., Any]]) -> None:
         lines = [
             _parameter(name, schema, one.parameters) for name, schema in one.parameters.get("properties", {}).items()
         ]
-        said = one.description.partition("\n\n")[0]
-        table.add_row(Text(visible(one.name), "cyan"), Text(visible("\n".join(lines) or "none")), Text(visible(said)))
+        summary = one.description.partition("\n\n")[0]
+        table.add_row(
+            Text(visible(one.name), "cyan"), Text(visible("\n".join(lines) or "none")), Text(visible(summary))
+        )
     console(out.stream).print(table)
 
 
 def _parameter(name: str, schema: Any, parameters: Any) -> str:
     """Return a parameter as text, such as `city: string` or `days?: integer = 3`."""
     optional = "" if name in parameters.get("required", ()) else "?"
-    given = cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
-    default = f" = {json.dumps(given['default'], ensure_ascii=False)}" if "default" in given else ""
+    node = cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
+    default = f" = {json.dumps(node['default'], ensure_ascii=False)}" if "default" in node else ""
     return f"{name}{optional}: {_kind(schema)}{default}"
 
 
@@ -66,14 +68,14 @@ def _kind(schema: Any) -> str:
     """Return a JSON Schema in a word or two, such as `list of string`."""
     if not isinstance(schema, dict):
         return "anything"
-    given = cast("dict[str, Any]", schema)
-    if "enum" in given:
-        return " | ".join(json.dumps(one, ensure_ascii=False) for one in given["enum"])
-    if "anyOf" in given:
-        return " | ".join(dict.fromkeys(_kind(one) for one in given["anyOf"]))
-    if "$ref" in given:
-        return str(given["$ref"]).rpartition("/")[2]
-    kind: Any = given.get("type", "anything")
+    node = cast("dict[str, Any]", schema)
+    if "enum" in node:
+        return " | ".join(json.dumps(one, ensure_ascii=False) for one in node["enum"])
+    if "anyOf" in node:
+        return " | ".join(dict.fromkeys(_kind(one) for one in node["anyOf"]))
+    if "$ref" in node:
+        return str(node["$ref"]).rpartition("/")[2]
+    kind: Any = node.get("type", "anything")
     if kind == "array":
-        return f"list of {_kind(given.get('items', True))}"
+        return f"list of {_kind(node.get('items', True))}"
     return " | ".join(cast("list[str]", kind)) if isinstance(kind, list) else str(kind)

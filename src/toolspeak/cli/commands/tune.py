@@ -112,7 +112,7 @@ def _tune(out: Out, name: str, options: dict[str, Any]) -> None:
     if model.name == "local":
         model_by_name(name)  # download it now, before a time limit runs
     longest = options["max_tokens"] or (None if hasattr(model, "address") else tuning.IN_PROCESS)
-    told = ProgressReport(options["out"], 0)
+    progress = ProgressReport(options["out"], 0)
     try:
         outcome = tuning.tune(
             name,
@@ -122,12 +122,12 @@ def _tune(out: Out, name: str, options: dict[str, Any]) -> None:
             dialects=options["dialects"],
             count=options["count"],
             settings=evals.Settings(max_tokens=longest, seconds=options["seconds"]),
-            heard=told.case_done,
+            heard=progress.case_done,
         )
     except (ModelError, KeyboardInterrupt):
-        told.stopped()
+        progress.stopped()
         raise
-    told.close()
+    progress.close()
     page = evals.write_report(outcome.report_folder)
     _print_outcome(out, outcome, options["as_json"])
     click.echo(f"report: {page}", err=True)
@@ -152,8 +152,8 @@ def _questions(out: Out, options: dict[str, Any]) -> None:
     from ...tuning.questions import as_lines, questions
     from ..tool_sources import toolbox
 
-    made, without = questions(list(toolbox(options["files"])), options["count"])
-    out.write(as_lines(made))
+    cases, without = questions(list(toolbox(options["files"])), options["count"])
+    out.write(as_lines(cases))
     for one in without:
         click.echo(f"no questions for {one}", err=True)
 
@@ -163,16 +163,16 @@ def _show(out: Out, name: str | None, as_json: bool) -> None:
     from ...models.resolve import bare
 
     if name is None:
-        found = profiles.every()
+        known_profiles = profiles.every()
     else:
         one = profiles.recall(bare(name))
-        found = [one] if one else []
+        known_profiles = [one] if one else []
     if as_json:
-        out.json([{**one.record(), "path": str(one.path)} for one in found])
+        out.json([{**one.record(), "path": str(one.path)} for one in known_profiles])
         return
-    if not found:
+    if not known_profiles:
         click.echo(f"{name or 'no model'} has {'no' if name else 'a'} profile", err=True)
-    for one in found:
+    for one in known_profiles:
         _profile(out, one, whole=name is not None)
 
 

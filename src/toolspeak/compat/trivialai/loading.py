@@ -45,10 +45,10 @@ def loadchmulti(resp: Any) -> list[Any]:
         return [cast("Any", resp)]
     if not isinstance(resp, str):
         raise TransformError("parse-failed", raw=resp)
-    found = list(_in_fences(resp)) or list(_objects(_outside_fences(resp)))
-    if not found:
+    values = list(_in_fences(resp)) or list(_objects(_outside_fences(resp)))
+    if not values:
         raise TransformError("parse-failed", raw=resp)
-    return found
+    return values
 
 
 def _unfence(text: str) -> str:
@@ -81,14 +81,14 @@ def _fences(text: str) -> Iterator[str]:
 
 
 def _outside_fences(text: str) -> str:
-    kept: list[str] = []
+    parts: list[str] = []
     fenced = False
     for line in text.splitlines():
         if line.strip().startswith("```"):
             fenced = not fenced
         elif not fenced:
-            kept.append(line)
-    return "\n".join(kept)
+            parts.append(line)
+    return "\n".join(parts)
 
 
 def _objects(text: str) -> Iterator[Any]:

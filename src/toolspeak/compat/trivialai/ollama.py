@@ -103,10 +103,10 @@ def _post(url: str, body: dict[str, Any], timeout: float | None) -> Response:
 def _refusal(url: str, response: Response) -> ModelError:
     """Return the error for a status other than 200, with the server's message."""
     try:
-        said = response.json()["error"]
+        message = response.json()["error"]
     except (ValueError, KeyError, TypeError):
-        said = response.text[:200]
-    text = f"{url} answered {response.status_code}: {said}"
+        message = response.text[:200]
+    text = f"{url} answered {response.status_code}: {message}"
     if response.status_code == 404:
         return BadRequest(f"{text} (a model that is not there yet comes with `ollama pull`)")
     if response.status_code in (401, 403):

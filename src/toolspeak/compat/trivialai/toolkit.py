@@ -129,10 +129,10 @@ class ToolKit:
         described = (fn.__doc__ or "").strip()
         help_line = f"  {described.splitlines()[0]}\n" if described else ""
         try:
-            shown = annotations.format_signature(name, annotations.signature(fn))
+            signature = annotations.format_signature(name, annotations.signature(fn))
         except (ValueError, TypeError):  # some builtins have no signature
-            shown = f"{name}(...)"
-        return f"{shown}\n{help_line}\n"
+            signature = f"{name}(...)"
+        return f"{signature}\n{help_line}\n"
 
     def check_tool(self, tool_call: Any) -> dict[str, Any]:
         """Return the call unchanged, if its tool exists and its arguments match. Raises ToolCallError."""
@@ -200,15 +200,15 @@ def check_arguments(
     if not isinstance(args, dict):
         detail = f"Arguments for {name} must be a JSON object."
         raise ToolCallError("invalid-tool-args", detail, raw=raw, **about | {"received_type": type(args).__name__})
-    given = cast("dict[Any, Any]", args)
-    about["received"] = sorted(map(str, given))
-    any_name = annotations.takes_any_name(sig) and all(isinstance(key, str) for key in given)
-    _check_names(parameters, given, about, raw, any_name=any_name)
+    arguments = cast("dict[Any, Any]", args)
+    about["received"] = sorted(map(str, arguments))
+    any_name = annotations.takes_any_name(sig) and all(isinstance(key, str) for key in arguments)
+    _check_names(parameters, arguments, about, raw, any_name=any_name)
     for key, parameter in parameters.items():
         if types and key in types:
             parameter = parameter.replace(annotation=types[key])
-        if key in given and not annotations.accepts(parameter, given[key]):
-            wanted, came = annotations.format_type(parameter.annotation), type(given[key]).__name__
+        if key in arguments and not annotations.accepts(parameter, arguments[key]):
+            wanted, came = annotations.format_type(parameter.annotation), type(arguments[key]).__name__
             detail = f"Argument {key!r} for {name} must be {wanted}; received {came}."
             about |= {"argument": key, "expected_type": wanted, "received_type": came}
             raise ToolCallError("invalid-tool-arg-type", detail, raw=raw, **about)

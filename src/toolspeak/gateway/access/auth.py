@@ -64,8 +64,8 @@ class Door:
         """
         origin = exchange.header(b"origin")
         if origin and not self._cors.allows(origin):
-            said = f"the origin {origin[:200]} is not allowed (see `cors` in the gateway's configuration)"
-            raise Refused(said, status=403, code="origin_not_allowed")
+            message = f"the origin {origin[:200]} is not allowed (see `cors` in the gateway's configuration)"
+            raise Refused(message, status=403, code="origin_not_allowed")
 
     def knows(self, exchange: HttpExchange) -> bool:
         """Whether the client of an open route may see details: there are no keys, or it sent a valid one."""

@@ -32,8 +32,8 @@ def check_host(headers: Iterable[tuple[bytes, bytes]], settings: Settings) -> No
         return
     for host in (value.decode("latin-1") for name, value in headers if name == b"host"):
         if not names_loopback(host):
-            said = "this gateway has no key, so it accepts only requests whose Host header names localhost"
-            raise Refused(said, status=403, code="host_not_allowed")
+            message = "this gateway has no key, so it accepts only requests whose Host header names localhost"
+            raise Refused(message, status=403, code="host_not_allowed")
 
 
 def names_loopback(host: str) -> bool:

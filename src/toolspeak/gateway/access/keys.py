@@ -42,17 +42,17 @@ class Keys:
         """
         if not self._keys:
             return None
-        given = list(_keys_in(headers))
-        found: Key | None = None
-        for digest in (hashlib.sha256(key).digest() for key in given):
+        keys = list(_keys_in(headers))
+        owner: Key | None = None
+        for digest in (hashlib.sha256(key).digest() for key in keys):
             known = self._keys.get(digest)
             if known is not None and hmac.compare_digest(digest, known.digest):
-                found = known
-        if found is None:
-            said = "unknown API key" if given else "an API key is required"
+                owner = known
+        if owner is None:
+            message = "unknown API key" if keys else "an API key is required"
             advice = "send it as Authorization: Bearer KEY or as x-api-key: KEY"
-            raise Refused(f"{said}: {advice}", status=401, code="invalid_api_key")
-        return found
+            raise Refused(f"{message}: {advice}", status=401, code="invalid_api_key")
+        return owner
 
 
 def _keys_in(headers: Iterable[tuple[bytes, bytes]]) -> Iterable[bytes]:

@@ -91,16 +91,16 @@ def _check(checked: Checked, number: int, line: Payload, endpoint: str, seen: di
         return
     key: Any = line["custom_id"]
     if not isinstance(key, str) or not 0 < len(key) <= LONGEST_ID or not is_unicode(key):
-        said = f"custom_id: expected a text of 1 to {LONGEST_ID} characters, got {key!r:.80}"
-        checked.wrong(number, "invalid_value", said, "custom_id")
+        message = f"custom_id: expected a text of 1 to {LONGEST_ID} characters, got {key!r:.80}"
+        checked.wrong(number, "invalid_value", message, "custom_id")
     elif (first := seen.setdefault(key, number)) != number:
-        said = f"custom_id: {key[:80]!r} is also the one of line {first}; each line needs its own"
-        checked.wrong(number, "duplicate_custom_id", said, "custom_id")
+        message = f"custom_id: {key[:80]!r} is also the one of line {first}; each line needs its own"
+        checked.wrong(number, "duplicate_custom_id", message, "custom_id")
     if line["method"] != "POST":
         checked.wrong(number, "invalid_value", f"method: expected POST, got {line['method']!r:.80}", "method")
     if line["url"] != endpoint:
-        said = f"url: expected {endpoint}, the endpoint of the batch, got {line['url']!r:.80}"
-        checked.wrong(number, "mismatched_endpoint", said, "url")
+        message = f"url: expected {endpoint}, the endpoint of the batch, got {line['url']!r:.80}"
+        checked.wrong(number, "mismatched_endpoint", message, "url")
     if not isinstance(line["body"], dict):
-        said = f"body: expected an object, got {type(line['body']).__name__}"
-        checked.wrong(number, "invalid_value", said, "body")
+        message = f"body: expected an object, got {type(line['body']).__name__}"
+        checked.wrong(number, "invalid_value", message, "body")

@@ -50,8 +50,8 @@ async def read_upload(receive: Receive, content_type: str, path: Path, most: int
             async with asyncio.timeout(limits.deadline):
                 await _read(receive, form, file, limits.reading)
         except TimeoutError:
-            said = f"the upload timed out: {limits.reading:g} s passed without data, or {limits.deadline:g} s in all"
-            raise Refused(said, status=408, code="request_timeout") from None
+            message = f"the upload timed out: {limits.reading:g} s passed without data, or {limits.deadline:g} s in all"
+            raise Refused(message, status=408, code="request_timeout") from None
         return form.end()
     finally:
         await asyncio.to_thread(file.close)
@@ -86,8 +86,8 @@ class _Form:
         self._options = multipart.parse_options_header
         kind, options = multipart.parse_options_header(content_type)
         if kind != b"multipart/form-data" or not options.get(b"boundary"):
-            said = f"expected the header Content-Type: multipart/form-data with a boundary, got {content_type[:100] or 'none'}"
-            raise Refused(said, status=415, code="unsupported_media_type")
+            message = f"expected the header Content-Type: multipart/form-data with a boundary, got {content_type[:100] or 'none'}"
+            raise Refused(message, status=415, code="unsupported_media_type")
         self._most = most
         self.upload = Upload()
         self.held = 0
@@ -172,8 +172,8 @@ class _Form:
             return
         self._value += piece
         if len(self._value) > LONGEST_FIELD:
-            said = f"{self._name[:64]}: longer than {LONGEST_FIELD:,} bytes"
-            raise Refused(said, code="invalid_value", param=self._name[:64])
+            message = f"{self._name[:64]}: longer than {LONGEST_FIELD:,} bytes"
+            raise Refused(message, code="invalid_value", param=self._name[:64])
 
     def _end(self) -> None:
         if self._name and self._name != "file":

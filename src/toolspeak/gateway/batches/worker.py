@@ -233,11 +233,11 @@ class BatchWorker:
         checked = await asyncio.to_thread(check_lines, path, batch.body["endpoint"], rows, self._longest)
         now = int(self.store.clock())
         if checked.errors:
-            told = {"status": "failed", "failed_at": now, "errors": api.write_errors(checked.errors)}
-            await self.store.run(lambda: self.store.advance(batch.id, ("validating",), **told))
+            changes = {"status": "failed", "failed_at": now, "errors": api.write_errors(checked.errors)}
+            await self.store.run(lambda: self.store.advance(batch.id, ("validating",), **changes))
         counts = {"total": checked.lines, "completed": 0, "failed": 0}
-        told = {"status": "in_progress", "in_progress_at": now, "request_counts": counts}
-        body = await self.store.run(lambda: self.store.advance(batch.id, ("validating",), **told))
+        changes = {"status": "in_progress", "in_progress_at": now, "request_counts": counts}
+        body = await self.store.run(lambda: self.store.advance(batch.id, ("validating",), **changes))
         return body["status"] in api.OPEN
 
     async def _answered(self, batch: Described, path: Path, run: _Run) -> int:
@@ -317,9 +317,9 @@ class BatchWorker:
         counts = {
             "total": batch.body["request_counts"]["total"], "completed": written.completed, "failed": written.failed,
         }  # fmt: skip
-        told = {"status": end, f"{end}_at": int(self.store.clock()), "request_counts": counts, **fields}
-        told["usage"] = api.write_usage(*written.tokens)
-        await self.store.run(lambda: self.store.finish(batch, written.files, **told))
+        changes = {"status": end, f"{end}_at": int(self.store.clock()), "request_counts": counts, **fields}
+        changes["usage"] = api.write_usage(*written.tokens)
+        await self.store.run(lambda: self.store.finish(batch, written.files, **changes))
 
 
 def _error(refused: Refused) -> dict[str, Any]:

@@ -133,14 +133,14 @@ class Table:
 
     def _read(self, path: str, name: str, *, optional: bool = False) -> str | None:
         try:
-            found = (self.file.folder / path).read_text("utf-8")
+            text = (self.file.folder / path).read_text("utf-8")
         except OSError as error:
             self.wrong(f"{path}: {error.strerror or error}", name)
         except ValueError:
             self.wrong(f"{path}: it is not UTF-8", name)
         else:
-            if any((optional, found.strip())):
-                return found
+            if any((optional, text.strip())):
+                return text
             self.wrong(f"{path}: it is empty. Write the value into it, or remove this field", name)
         return None
 
@@ -204,13 +204,13 @@ def many(kind: Callable[[Any], T]) -> Callable[[Any], tuple[T, ...]]:
     def take(value: Any) -> tuple[T, ...]:
         if not isinstance(value, list):
             raise Unexpected(f"a list, got {_excerpt(value)}")
-        taken: list[T] = []
+        entry: list[T] = []
         for at, one in enumerate(cast("list[Any]", value)):
             try:
-                taken.append(kind(one))
+                entry.append(kind(one))
             except Unexpected as wanted:
                 raise Unexpected(f"{wanted} (number {at + 1} of the list)") from None
-        return tuple(taken)
+        return tuple(entry)
 
     return take
 
@@ -223,18 +223,18 @@ def _table(value: Any) -> dict[str, Any]:
 
 def _reference(value: Any) -> dict[str, str]:
     """A reference to a secret. A wrong value is not shown in the error, because it may be the secret itself."""
-    given = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-    if len(given) == 1 and {*given} <= {"env", "file"} and all(isinstance(one, str) and one for one in given.values()):
-        return given
+    table = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    if len(table) == 1 and {*table} <= {"env", "file"} and all(isinstance(one, str) and one for one in table.values()):
+        return table
     raise Unexpected('{ env = "VARIABLE" } or { file = "PATH" }: this file must not contain the secret itself')
 
 
 def _excerpt(value: Any) -> str:
     try:
-        told = json.dumps(value, ensure_ascii=False, default=str)
+        text = json.dumps(value, ensure_ascii=False, default=str)
     except ValueError:
-        told = str(value)
-    return beginning(told, 80)
+        text = str(value)
+    return beginning(text, 80)
 
 
 # ------------------------------------------------------------------ line numbers
@@ -242,7 +242,7 @@ def _excerpt(value: Any) -> str:
 
 def _lines(content: str) -> dict[Place, int]:
     """Return the line of each table and field, as far as a single line shows it."""
-    found: dict[Place, int] = {}
+    lines: dict[Place, int] = {}
     table: Place = ()
     for number_, line in enumerate(content.splitlines(), 1):
         stripped = line.strip()
@@ -253,8 +253,8 @@ def _lines(content: str) -> dict[Place, int]:
             name, equals, _ = stripped.partition("=")
             place = (*table, *_keys(f"{name}= 0")) if equals and not name.startswith("#") else ()
         for end in range(1, len(place) + 1):
-            found.setdefault(place[:end], number_)
-    return found
+            lines.setdefault(place[:end], number_)
+    return lines
 
 
 def quoted(name: str, *, always: bool = False) -> str:

@@ -97,9 +97,9 @@ def _model(name: str, table: Table) -> ModelSettings:
     several = table.take("upstreams", many(_upstream), ())
     one = table.take("upstream", _upstream, "")
     if table.has("upstream") == table.has("upstreams"):
-        said = "expected either upstream or upstreams, got both" if table.has("upstream") else "expected an upstream"
-        table.wrong(f'{said}, such as upstream = "ollama:NAME" or "http://host:8000/v1#NAME"')
-    made = ModelSettings(
+        message = "expected either upstream or upstreams, got both" if table.has("upstream") else "expected an upstream"
+        table.wrong(f'{message}, such as upstream = "ollama:NAME" or "http://host:8000/v1#NAME"')
+    model = ModelSettings(
         name,
         several or (one,),
         mode=_word(table, "mode", "auto", "native", "chat", "raw"),
@@ -120,30 +120,30 @@ def _model(name: str, table: Table) -> ModelSettings:
         key=table.secret("key", optional=True),
     )
     table.close()
-    return made
+    return model
 
 
 def _price(table: Table) -> Price:
     amount = number(0, MOST_MONEY)
-    made = Price(
+    price = Price(
         table.take("input", amount, 0.0), table.take("output", amount, 0.0), table.take("cached", amount, None)
     )
     for name in ("input", "output"):
         if not table.has(name):
             table.wrong("expected the price of a million tokens, such as { input = 0.5, output = 1.5 }", name)
     table.close()
-    return made
+    return price
 
 
 def _template(table: Table) -> str | None:
     """Return the text of a chat template. It is rendered once with a minimal conversation."""
-    found = table.read("template")
-    if found:
+    text = table.read("template")
+    if text:
         try:
-            render_template(found, [{"role": "user", "content": "Hi"}], None)
+            render_template(text, [{"role": "user", "content": "Hi"}], None)
         except TemplateError as error:
             table.wrong(str(error), "template")
-    return found
+    return text
 
 
 def _dialect(value: Any, folder: Path) -> Dialect:
@@ -218,13 +218,13 @@ def _key(name: str, table: Table, models: Mapping[str, ModelSettings], servers: 
 
 def _limits(table: Table) -> Limits:
     usual = Limits()
-    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for one in fields(Limits):
         value = getattr(usual, one.name)
         kind = number(0.001, 1e6) if isinstance(value, float) else whole(1, ENOUGH)
-        given[one.name] = table.take(one.name, kind, value)
+        values[one.name] = table.take(one.name, kind, value)
     table.close()
-    return Limits(**given)
+    return Limits(**values)
 
 
 def _path(table: Table, what: str) -> str:
@@ -232,50 +232,50 @@ def _path(table: Table, what: str) -> str:
     path = table.take("path", text, "")
     if not table.has("path"):
         table.wrong(f'expected path = "{what}"')
-    found = table.file.folder / path
-    if path and not found.parent.is_dir():
-        table.wrong(f"{found.parent}: there is no such folder", "path")
-    return str(found)
+    full = table.file.folder / path
+    if path and not full.parent.is_dir():
+        table.wrong(f"{full.parent}: there is no such folder", "path")
+    return str(full)
 
 
 def _batches(table: Table) -> Batches:
     usual = Batches(_path(table, "FOLDER"))
     most = {"running": 1000, "concurrency": 1000}
-    given = {
+    values = {
         one.name: table.take(one.name, whole(1, most.get(one.name, ENOUGH)), getattr(usual, one.name))
         for one in fields(Batches)
         if one.name not in ("path", "age")
     }
-    made = Batches(usual.path, **given, age=table.take("age", number(3600, 1e10), usual.age))
+    batches = Batches(usual.path, **values, age=table.take("age", number(3600, 1e10), usual.age))
     table.close()
-    return made
+    return batches
 
 
 def _store(table: Table) -> Store:
     usual = Store(_path(table, "FILE"))
-    made = Store(
+    store = Store(
         usual.path,
         responses=table.take("responses", flag, usual.responses),
         size=table.take("size", whole(1_000_000, ENOUGH), usual.size),
         age=table.take("age", number(1, 1e10), usual.age),
     )
     table.close()
-    return made
+    return store
 
 
 def _page(top: Table, keys: Sequence[Key], workers: int) -> Page | None:
     if not top.has("ui"):
         return None
     table, names = top.table("ui"), [key.name for key in keys]
-    made = Page(
+    page = Page(
         live=table.take("live", whole(0, 10_000), 0),
         operators=table.take("operators", many(one_of(*names) if names else text), ()),
         reports=table.take("reports", lambda value: str(table.file.folder / text(value)), None),
     )
-    if made.live and workers > 1:
+    if page.live and workers > 1:
         table.wrong("expected server.workers = 1: each process would keep only its own requests", "live")
     table.close()
-    return made
+    return page
 
 
 def _origin(value: Any) -> str:
@@ -320,8 +320,10 @@ def _check_budget(key: Key, settings: Settings, file: File) -> None:
         file.wrong(place, 'budgets are counted in a file: expected [store] with path = "FILE"')
     opened = (model for name, model in settings.models.items() if key.models is None or name in key.models)
     if key.budget.money is not None and (free := [model.name for model in opened if model.price is None]):
-        said = f"there is no price of {listed(free)}: expected price = {{ input = …, output = … }} per million tokens"
-        file.wrong((*place, "money"), said)
+        message = (
+            f"there is no price of {listed(free)}: expected price = {{ input = …, output = … }} per million tokens"
+        )
+        file.wrong((*place, "money"), message)
 
 
 def check_origins(origins: tuple[str, ...]) -> tuple[str, ...]:
@@ -388,10 +390,10 @@ def summary(settings: Settings) -> list[str]:
     lines += policy_lines(settings) + mcp_lines(settings)
     lines += [f"origin  {origin}" for origin in settings.cors]
     if settings.store:
-        kept = (
+        responses = (
             f"responses up to {settings.store.size:,} bytes and {settings.store.age:g} s"
             if settings.store.responses
             else "no responses"
         )
-        lines.append(f"store   {settings.store.path}: counts of keys, {kept}")
+        lines.append(f"store   {settings.store.path}: counts of keys, {responses}")
     return lines + _batch_lines(settings) + _page_lines(settings)

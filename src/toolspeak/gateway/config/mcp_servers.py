@@ -20,7 +20,7 @@ def read_mcp_server(name: str, table: Table) -> McpServer:
     folder = table.file.folder
     pins, cwd = table.take("pins", text, None), table.take("cwd", text, None)
     command, url = table.take("command", _command, ()), table.take("url", text, "")
-    made = McpServer(
+    server = McpServer(
         url or command,
         env=_values(table.table("env")),
         cwd=None if cwd is None else str(folder / cwd),
@@ -36,10 +36,10 @@ def read_mcp_server(name: str, table: Table) -> McpServer:
         table.wrong("expected a name of up to 40 letters, digits, _, . and -")
     if table.has("command") == table.has("url"):
         table.wrong('expected either command or url, such as url = "http://127.0.0.1:9000/mcp"')
-    elif made.server:
-        _check(made, table)
+    elif server.server:
+        _check(server, table)
     table.close()
-    return made
+    return server
 
 
 def _check(server: McpServer, table: Table) -> None:

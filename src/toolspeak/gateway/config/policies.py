@@ -18,10 +18,10 @@ def read_call_policy(table: Table) -> CallPolicy:
     """Return the policy in a table. Errors are added to the file's."""
     rules = {name: table.take(name, many(_rule), ()) for name in ("allow", "ask", "deny")}
     after: Any = table.take("after_untrusted", one_of("ask", "deny", "allow"), "ask")
-    asked: Any = table.take("on_ask", one_of("refuse", "mark"), "refuse")
+    on_ask: Any = table.take("on_ask", one_of("refuse", "mark"), "refuse")
     tools = {name: _labels(row) for name, row in table.tables("tools")}
     table.close()
-    return CallPolicy(Policy(**rules, after_untrusted=after, tools=tools), asked)
+    return CallPolicy(Policy(**rules, after_untrusted=after, tools=tools), on_ask)
 
 
 def _rule(value: Any) -> str:
@@ -46,13 +46,13 @@ def read_audit(top: Table, path: Callable[[Table, str], str]) -> Audit | None:
         return None
     table = top.table("audit")
     usual = Audit(path(table, "FILE"))
-    made = Audit(
+    audit = Audit(
         usual.path,
         arguments=table.take("arguments", flag, usual.arguments),
         age=table.take("age", number(1, 1e10), usual.age),
     )
     table.close()
-    return made
+    return audit
 
 
 def policy_lines(settings: Settings) -> list[str]:

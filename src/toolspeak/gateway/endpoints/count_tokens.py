@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 async def count_tokens(gateway: Gateway, exchange: HttpExchange, _: str) -> None:
     """Answer with `input_tokens`. Nothing is generated."""
     body = await gateway.read(exchange, anthropic.COUNT_BODY)
-    asked = await exchange.understand(anthropic.read_request, body)
-    served = gateway.models.find(asked.model, exchange.visible)
-    exchange.tell_ignored(asked.ignored)
+    incoming = await exchange.understand(anthropic.read_request, body)
+    served = gateway.models.find(incoming.model, exchange.visible)
+    exchange.tell_ignored(incoming.ignored)
     exchange.record.model = served.settings.name
     async with gateway.admitted(exchange):
-        request = await served.narrowed(asked.request)
+        request = await served.narrowed(incoming.request)
         tokens = await count(served.model, request)
         if tokens is None:
             tokens = await offloaded(request_size(request), about_request, request)
@@ -41,10 +41,10 @@ def with_estimate(reply: Reply, request: Request) -> Usage:
     usage = reply.usage
     if usage.prompt_tokens and (usage.completion_tokens or not any((reply.text, reply.thought, reply.calls))):
         return usage
-    said = f"{reply.text}{reply.thought}" + "".join(f"{call.name}{call.json}" for call in reply.calls)
+    text = f"{reply.text}{reply.thought}" + "".join(f"{call.name}{call.json}" for call in reply.calls)
     return replace(
         usage,
         prompt_tokens=usage.prompt_tokens or about_request(request),
-        completion_tokens=usage.completion_tokens or about(said),
+        completion_tokens=usage.completion_tokens or about(text),
         estimated=True,
     )

@@ -47,8 +47,8 @@ async def answer_embeddings(
             spend(lambda: Usage(tokens or sum(map(about, texts.texts))))
         length = len(vectors.rows[0])
         if texts.dimensions not in (None, length):
-            said = f"dimensions: {texts.model!r} has only vectors of {length} numbers"
-            raise Refused(said, code="unsupported_parameter", param="dimensions")
+            message = f"dimensions: {texts.model!r} has only vectors of {length} numbers"
+            raise Refused(message, code="unsupported_parameter", param="dimensions")
         await exchange.reply_json(200, write(vectors, texts))
 
 

@@ -28,8 +28,8 @@ MOST = 10_000
 def store_of(gateway: Gateway) -> BatchStore:
     """Return the store of files and batches. Raises Refused (404) if there is none."""
     if gateway.batches is None:
-        said = "files and batches are turned off here: ask the gateway's operator to turn them on ([batches] with path in its configuration)"
-        raise Refused(said, status=404, code="not_found")
+        message = "files and batches are turned off here: ask the gateway's operator to turn them on ([batches] with path in its configuration)"
+        raise Refused(message, status=404, code="not_found")
     return gateway.batches
 
 
@@ -77,9 +77,9 @@ async def show(gateway: Gateway, exchange: HttpExchange, key: str) -> None:
 
 async def content(gateway: Gateway, exchange: HttpExchange, key: str) -> None:
     """Answers `GET /v1/files/{file}/content`. Raises Refused (404)."""
-    found = await _file(gateway, exchange, key)
-    path = store_of(gateway).content(found["id"])
-    await exchange.reply_content(found["bytes"], _pieces(path), b"application/octet-stream")
+    file = await _file(gateway, exchange, key)
+    path = store_of(gateway).content(file["id"])
+    await exchange.reply_content(file["bytes"], _pieces(path), b"application/octet-stream")
 
 
 async def drop(gateway: Gateway, exchange: HttpExchange, key: str) -> None:
@@ -92,10 +92,10 @@ async def drop(gateway: Gateway, exchange: HttpExchange, key: str) -> None:
 
 async def _file(gateway: Gateway, exchange: HttpExchange, key: str) -> dict[str, Any]:
     store = store_of(gateway)
-    found = await store.run(store.file, exchange.owner, key)
-    if found is None:
+    file = await store.run(store.file, exchange.owner, key)
+    if file is None:
         raise _missing(key)
-    return found
+    return file
 
 
 def _missing(key: str) -> Refused:
@@ -108,8 +108,8 @@ def _fields(upload: Upload) -> tuple[str, float | None]:
     purpose = fields.get("purpose")
     if purpose != "batch":
         got = "none" if purpose is None else repr(purpose[:64])
-        said = f"purpose: expected batch, got {got}: files are supported only for batches"
-        raise Refused(said, code="invalid_value", param="purpose")
+        message = f"purpose: expected batch, got {got}: files are supported only for batches"
+        raise Refused(message, code="invalid_value", param="purpose")
     anchor, seconds = fields.get("expires_after[anchor]"), fields.get("expires_after[seconds]")
     if anchor is None and seconds is None:
         return purpose, None
@@ -118,8 +118,8 @@ def _fields(upload: Upload) -> tuple[str, float | None]:
     with suppress(ValueError, TypeError):
         age = int(seconds or "")
     if anchor != "created_at" or not least <= age <= most:
-        said = f"expires_after: expected the anchor created_at, and from {least:,} to {most:,} seconds"
-        raise Refused(said, code="invalid_value", param="expires_after")
+        message = f"expires_after: expected the anchor created_at, and from {least:,} to {most:,} seconds"
+        raise Refused(message, code="invalid_value", param="expires_after")
     return purpose, float(age)
 
 

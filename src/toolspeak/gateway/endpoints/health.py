@@ -79,12 +79,12 @@ async def live(_: Gateway, exchange: HttpExchange, __: str) -> None:
 
 async def ready(gateway: Gateway, exchange: HttpExchange, _: str) -> None:
     """Answer whether to send requests here."""
-    status, told = gateway.readiness.status(gateway.models.broken())
+    status, body = gateway.readiness.status(gateway.models.broken())
     if status == 503:
         exchange.headers.append((b"retry-after", b"1"))
     if not gateway.door.knows(exchange):
-        told = {"status": told["status"]}
-    await exchange.reply_json(status, told)
+        body = {"status": body["status"]}
+    await exchange.reply_json(status, body)
 
 
 async def metrics(gateway: Gateway, exchange: HttpExchange, _: str) -> None:

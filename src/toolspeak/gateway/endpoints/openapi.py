@@ -245,15 +245,17 @@ def _id(method: str, path: str) -> str:
 
 def _parameters(path: str, operation: Operation, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the parameters of a request: path, query and headers."""
-    found: list[dict[str, Any]] = []
+    parameters: list[dict[str, Any]] = []
     if hole := path.partition("{")[2].partition("}")[0]:
         schema = _model(names) if hole == "model" else {"type": "string", "minLength": 1, "maxLength": 256}
-        found.append({"name": hole, "in": "path", "required": True, "schema": schema})
-    found += [{"name": name, "in": "query", "schema": schema} for name, schema in operation.query.items()]
+        parameters.append({"name": hole, "in": "path", "required": True, "schema": schema})
+    parameters += [{"name": name, "in": "query", "schema": schema} for name, schema in operation.query.items()]
     if operation.either:
         why = "If present, the response has the format of Anthropic's API."
-        found.append({"name": "anthropic-version", "in": "header", "schema": {"type": "string"}, "description": why})
-    return found
+        parameters.append(
+            {"name": "anthropic-version", "in": "header", "schema": {"type": "string"}, "description": why}
+        )
+    return parameters
 
 
 def _either(names: Sequence[str]) -> Schema:

@@ -34,9 +34,9 @@ def page(
     if after := query.get("after"):
         place = next((at for at, row in enumerate(rows) if row.get("id") == after), None)
         if place is None:
-            said = f"after: there is no item {after[:100]!r}"
-            raise Refused(said, status=unknown, code="invalid_value", param="after")
+            message = f"after: there is no item {after[:100]!r}"
+            raise Refused(message, status=unknown, code="invalid_value", param="after")
         rows = rows[place + 1 :]
-    shown = rows[: int(limit)]
-    first, last = (shown[0]["id"], shown[-1]["id"]) if shown else ("", "")
-    return {"object": "list", "data": shown, "first_id": first, "last_id": last, "has_more": len(rows) > len(shown)}
+    part = rows[: int(limit)]
+    first, last = (part[0]["id"], part[-1]["id"]) if part else ("", "")
+    return {"object": "list", "data": part, "first_id": first, "last_id": last, "has_more": len(rows) > len(part)}

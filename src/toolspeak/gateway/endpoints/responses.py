@@ -41,11 +41,11 @@ class Session:
         places = {str(item["id"])[:200]: f"input.{at}" for at, item in enumerate(items) if is_reference(item)}
         if previous or places:
             body = {**body, "input": await self._whole(previous, given, places)}
-        asked = await self._exchange.understand(self._read_request, body, beside=self._earlier.size)
-        self._saves = asked.store and self._store is not None
+        incoming = await self._exchange.understand(self._read_request, body, beside=self._earlier.size)
+        self._saves = incoming.store and self._store is not None
         ignored = ("store",) if body.get("store") is True and not self._saves else ()
-        echo = {**asked.echo, "store": self._saves} if "store" in asked.echo else asked.echo
-        return replace(asked, store=self._saves, echo=echo, ignored=(*asked.ignored, *ignored))
+        echo = {**incoming.echo, "store": self._saves} if "store" in incoming.echo else incoming.echo
+        return replace(incoming, store=self._saves, echo=echo, ignored=(*incoming.ignored, *ignored))
 
     async def save(self, response: dict[str, Any]) -> None:
         """Store a finished response, if the request asks for it. Raises Refused if that fails."""
@@ -73,16 +73,16 @@ class Session:
 
 def _not_stored(where: str) -> Refused:
     if where:
-        said = (
+        message = (
             f"{where}: this gateway stores no items, so none can be referred to by its id: send the item itself (set "
             "`store: false` in the client, such as providerOptions.openai.store), or ask the gateway's operator to turn the store on"
         )
-        return Refused(said, code="unsupported_value", param=where)
-    said = (
+        return Refused(message, code="unsupported_value", param=where)
+    message = (
         "previous_response_id: this gateway stores no responses. Send the whole conversation as input, or ask the "
         "gateway's operator to turn the store on ([store] with path and responses = true in its configuration)"
     )
-    return Refused(said, code="unsupported_parameter", param="previous_response_id")
+    return Refused(message, code="unsupported_parameter", param="previous_response_id")
 
 
 def creates(codec: Codec) -> Handle:

@@ -185,27 +185,27 @@ class Interface:
         """Raises Refused for a page of another origin, and for DNS rebinding."""
         host, origin = exchange.header(b"host"), exchange.header(b"origin")
         if is_loopback(self.gateway.settings.host) and not names_loopback(host):
-            said = "this page accepts only requests whose Host header names localhost"
-            raise Refused(said, status=403, code="host_not_allowed")
+            message = "this page accepts only requests whose Host header names localhost"
+            raise Refused(message, status=403, code="host_not_allowed")
         elsewhere = origin and origin.partition("://")[2] != host
         if elsewhere or (api and exchange.header(b"sec-fetch-site") in ("cross-site", "same-site")):
             raise Refused("only the page itself may use this address", status=403, code="origin_not_allowed")
 
     async def _file(self, exchange: HttpExchange, name: str) -> None:
-        found = asset(name)
-        if found is None:
+        file = asset(name)
+        if file is None:
             raise Refused(f"there is no {exchange.scope['path'][:200]} here", status=404, code="not_found")
         if exchange.scope["method"] not in ("GET", "HEAD"):
             raise Refused(f"{exchange.scope['path'][:200]} takes GET or HEAD", status=405, code="method_not_allowed")
         exchange.headers += PAGE
-        await exchange.reply(200, *found)
+        await exchange.reply(200, *file)
 
     async def _answer(self, exchange: HttpExchange, name: str) -> None:
         handle = self._routes.get((exchange.scope["method"], name))
         if handle is None:
             known = [method for method, route in self._routes if route == name]
-            said = f"{name[:100]} takes {' or '.join(known)}" if known else f"there is no {API}{name[:100]} here"
-            raise Refused(said, status=405 if known else 404, code="method_not_allowed" if known else "not_found")
+            message = f"{name[:100]} takes {' or '.join(known)}" if known else f"there is no {API}{name[:100]} here"
+            raise Refused(message, status=405 if known else 404, code="method_not_allowed" if known else "not_found")
         self.gateway.admission.check_open()
         await handle(exchange)
 
@@ -217,7 +217,7 @@ class Interface:
         rows = [
             {"name": name, "asked": strategy_line(models.find(name).model)} for name in models.names(exchange.visible)
         ]
-        told = {
+        body = {
             "version": __version__,
             "models": rows,
             "tools": self.tools.list(),
@@ -226,7 +226,7 @@ class Interface:
             "reports": self.reports is not None,
             "policy": self.settings.policy is not None,
         }
-        await exchange.reply_json(200, told)
+        await exchange.reply_json(200, body)
 
     async def dialects(self, exchange: HttpExchange) -> None:
         """Answer with all dialects, each with an example call."""
@@ -277,8 +277,8 @@ class Interface:
         """Return the tools of a turn: those chosen from the command line, and those pasted into the page."""
         offered = set(body.get("offered", ()))
         if self.settings.policy is not None and body.get("tools"):
-            said = "with --policy calls are run, and a pasted tool cannot run: give it on the command line (--tools)"
-            raise Refused(said, code="invalid_value", param="tools")
+            message = "with --policy calls are run, and a pasted tool cannot run: give it on the command line (--tools)"
+            raise Refused(message, code="invalid_value", param="tools")
         return Toolbox(*(one for one in self.tools if one.name in offered), *(tools(_flat(body)) or ()))
 
     def tapped(self, served: Served) -> Served:
@@ -308,8 +308,8 @@ class Interface:
         if self.settings.policy is not None:
             raise Refused("with --policy calls run only as part of a conversation", status=403, code="policy")
         if body["name"] not in self.tools:
-            said = f"{body['name'][:100]}: only tools that were given on the command line (--tools) can run"
-            raise Refused(said, code="invalid_value", param="name")
+            message = f"{body['name'][:100]}: only tools that were given on the command line (--tools) can run"
+            raise Refused(message, code="invalid_value", param="name")
         async with self.gateway.admitted(exchange):
             await exchange.reply_json(
                 200, await run_call(self.tools, body["name"], body["arguments"], body.get("id", "call_1"))
@@ -320,15 +320,15 @@ class Interface:
         body = await self.gateway.read(exchange, READ)
         async with self.gateway.admitted(exchange):
             tools = await exchange.understand(lambda body, make: make(_flat(body)), body) if body.get("tools") else None
-            told = await asyncio.to_thread(read_reply, body["text"], body.get("dialect", ""), tools)
-            await exchange.reply_json(200, told)
+            reading = await asyncio.to_thread(read_reply, body["text"], body.get("dialect", ""), tools)
+            await exchange.reply_json(200, reading)
 
     async def draft(self, exchange: HttpExchange) -> None:
         """Answer with the dialect of a chat template."""
         body = await self.gateway.read(exchange, DRAFT)
         async with self.gateway.admitted(exchange):
-            told = await asyncio.to_thread(draft, body["template"], body.get("name", ""))
-            await exchange.reply_json(200, told)
+            drafted = await asyncio.to_thread(draft, body["template"], body.get("name", ""))
+            await exchange.reply_json(200, drafted)
 
     async def live(self, exchange: HttpExchange) -> None:
         """Answer with the requests that changed since the page's last poll."""
@@ -367,11 +367,11 @@ class Interface:
 
     async def _report(self, exchange: HttpExchange, ticket: str) -> None:
         """A report, by its ticket."""
-        found = await asyncio.to_thread(self.reports.take, ticket) if self.reports else None
-        if found is None:
+        report = await asyncio.to_thread(self.reports.take, ticket) if self.reports else None
+        if report is None:
             raise Refused("this address of a report was already used, or has expired", status=404, code="not_found")
         exchange.headers += REPORT
-        await exchange.reply(200, found, b"text/html; charset=utf-8")
+        await exchange.reply(200, report, b"text/html; charset=utf-8")
 
 
 def _number(text: str, name: str) -> int:

@@ -73,5 +73,5 @@ def answer_of(value: Any) -> bool | str | Edit | Answer:
     """Return somebody's answer to a pending call."""
     if not isinstance(value, dict):
         return value
-    told = cast("dict[str, Any]", value)
-    return Edit(told["edit"]) if "edit" in told else Answer(told["answer"])
+    row = cast("dict[str, Any]", value)
+    return Edit(row["edit"]) if "edit" in row else Answer(row["answer"])

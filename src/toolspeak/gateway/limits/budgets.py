@@ -70,8 +70,8 @@ class Budgets:
             looking = self._looking[key.name] = asyncio.create_task(self._look(key.name))
         spent = await asyncio.shield(looking)
         if spent is None:
-            said = "the budget of this key cannot be read at the moment"
-            raise Refused(said, status=503, code="unavailable", retry_after=5)
+            message = "the budget of this key cannot be read at the moment"
+            raise Refused(message, status=503, code="unavailable", retry_after=5)
         if refusal := _refusal(key.budget, spent, self._clock()):
             raise refusal
 
@@ -82,8 +82,8 @@ class Budgets:
 
     async def spent(self, keys: Sequence[Key]) -> dict[str, Spent]:
         """Return what each key has spent today, by name. Keys that cannot be read are left out."""
-        found = await asyncio.gather(*(self._look(key.name) for key in keys))
-        return {key.name: spent for key, spent in zip(keys, found, strict=True) if spent is not None}
+        spendings = await asyncio.gather(*(self._look(key.name) for key in keys))
+        return {key.name: spent for key, spent in zip(keys, spendings, strict=True) if spent is not None}
 
     def close(self) -> None:
         """Write what is pending, and end the thread."""
@@ -106,8 +106,8 @@ class Budgets:
         return Spent(*row) if row else Spent()
 
     def _add(self, name: str, day: str, price: Price | None, usage: Callable[[], Usage]) -> None:
-        told = usage()
-        tokens, money = told.prompt_tokens + told.completion_tokens, cost(told, price)
+        spent = usage()
+        tokens, money = spent.prompt_tokens + spent.completion_tokens, cost(spent, price)
         if not tokens:
             return
         adding = (
@@ -155,10 +155,10 @@ def _refusal(budget: Budget, spent: Spent, now: float) -> Refused | None:
     today = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     end = today + timedelta(days=1)
     wait = max(1, math.ceil(end.timestamp() - now))
-    said = (
+    message = (
         f"this key may use {'; it may use '.join(over)}. The budget is reset at {end:%Y-%m-%dT%H:%M:%SZ}, in {wait:,} s"
     )
-    return Refused(said, status=429, code="insufficient_quota", retry_after=wait)
+    return Refused(message, status=429, code="insufficient_quota", retry_after=wait)
 
 
 # ------------------------------------------------------------------ the cost of a request
@@ -221,7 +221,7 @@ class _Measured:
         """Return the usage that the model reported, else an estimate."""
         if self.failed:
             return Usage()
-        told = self._told
-        asked = told.prompt_tokens or about_request(request)
-        said = told.completion_tokens or self._wide - -self._letters // LETTERS
-        return Usage(asked, said, told.cached_tokens)
+        reported = self._told
+        prompt_tokens = reported.prompt_tokens or about_request(request)
+        completion_tokens = reported.completion_tokens or self._wide - -self._letters // LETTERS
+        return Usage(prompt_tokens, completion_tokens, reported.cached_tokens)

@@ -154,8 +154,8 @@ def all_running(limit: int) -> Refused:
 
 
 def _used_up(rate: str, wait: float) -> Refused:
-    said = f"this key has used up its limit of {rate}; try again in {math.ceil(wait)} s"
-    return Refused(said, status=429, code="rate_limit_exceeded", retry_after=math.ceil(wait))
+    message = f"this key has used up its limit of {rate}; try again in {math.ceil(wait)} s"
+    return Refused(message, status=429, code="rate_limit_exceeded", retry_after=math.ceil(wait))
 
 
 def rate_headers(what: str, limit: int, level: float) -> Headers:

@@ -127,26 +127,26 @@ class _Work:
 
 def _applied(node: Mapping[str, Any]) -> list[Any]:
     """Return the schemas that are applied to the same value as this one."""
-    found = [node[word] for word in HERE if word in node]
+    schemas = [node[word] for word in HERE if word in node]
     for word in ("anyOf", "oneOf", "allOf"):
         if isinstance(node.get(word), list):
-            found += node[word]
+            schemas += node[word]
     if isinstance(node.get("dependentSchemas"), Mapping):
-        found += node["dependentSchemas"].values()
-    return found
+        schemas += node["dependentSchemas"].values()
+    return schemas
 
 
 def _inner(node: Mapping[str, Any]) -> list[Any]:
     """Return the schemas directly inside a schema."""
-    found: list[Any] = []
+    schemas: list[Any] = []
     for word, value in node.items():
         if word in ONE:
-            found.append(value)
+            schemas.append(value)
         elif word in MANY and isinstance(value, list):
-            found += cast("list[Any]", value)
+            schemas += cast("list[Any]", value)
         elif word in NAMED and isinstance(value, Mapping):
-            found += cast("Mapping[str, Any]", value).values()
-    return found
+            schemas += cast("Mapping[str, Any]", value).values()
+    return schemas
 
 
 def _refused(where: str, why: str) -> Refused:

@@ -326,8 +326,8 @@ class _Ledger:
 
 
 def _unavailable() -> Refused:
-    said = "the rates of this key cannot be counted at the moment"
-    return Refused(said, status=503, code="unavailable", retry_after=5)
+    message = "the rates of this key cannot be counted at the moment"
+    return Refused(message, status=503, code="unavailable", retry_after=5)
 
 
 def _lives(pid: int) -> bool:

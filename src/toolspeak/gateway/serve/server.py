@@ -43,15 +43,15 @@ def listen(settings: Settings) -> socket.socket:
     """Return a socket at the address of the settings. Raises UsageError if that fails."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     # The protocol is named because asyncio sets TCP_NODELAY only on sockets that name it.
-    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        made.bind((settings.host, settings.port))
+        listener.bind((settings.host, settings.port))
     except OSError as error:
-        made.close()
+        listener.close()
         raise UsageError(f"cannot listen at {settings.host}:{settings.port}: {error.strerror or error}") from None
-    made.listen(BACKLOG)
-    return made
+    listener.listen(BACKLOG)
+    return listener
 
 
 def serve(settings: Settings, listening: socket.socket, read: ReadSettings | None = None) -> None:
@@ -150,9 +150,9 @@ async def run(app: Reloadable, config: uvicorn.Config, listening: socket.socket,
     """Serve until a signal, then until no request is open or the time to drain is over."""
     from .supervisor import HANG_UP, SIGNALS
 
-    told = asyncio.Event()
+    stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
-    end = _ending(app, told)
+    end = _ending(app, stopping)
     for number in SIGNALS if orphaned is None else SIGNALS[:1]:
         loop.add_signal_handler(number, end, number)
     if orphaned is not None:
@@ -162,7 +162,7 @@ async def run(app: Reloadable, config: uvicorn.Config, listening: socket.socket,
         loop.add_signal_handler(HANG_UP, app.reload)
     else:
         loop.add_signal_handler(HANG_UP, _hanging_up(app.reload, end))
-    await _serve_until(told, app, config, listening)
+    await _serve_until(stopping, app, config, listening)
 
 
 def _hanging_up(reload: Callable[[], None], end: Callable[[int], None]) -> Callable[[], None]:

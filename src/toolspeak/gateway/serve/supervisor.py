@@ -184,10 +184,10 @@ def _metrics_directory() -> Generator[None]:
     if os.environ.get(DIRECTORY):
         yield
         return
-    made = tempfile.mkdtemp(prefix="toolspeak-metrics-")
-    os.environ[DIRECTORY] = made
+    folder = tempfile.mkdtemp(prefix="toolspeak-metrics-")
+    os.environ[DIRECTORY] = folder
     try:
         yield
     finally:
         del os.environ[DIRECTORY]
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)

@@ -95,8 +95,8 @@ class BatchStore:
             return await asyncio.wrap_future(self._database.submit(work, *args))
         except (OSError, sqlite3.Error) as error:
             log.error("the store of batches fails: %s", error)
-            said = "the store of files and batches is unavailable at the moment"
-            raise Refused(said, status=503, code="store_unavailable", retry_after=5) from None
+            message = "the store of files and batches is unavailable at the moment"
+            raise Refused(message, status=503, code="store_unavailable", retry_after=5) from None
 
     def close(self) -> None:
         """End the thread, after its pending work."""
@@ -146,10 +146,10 @@ class BatchStore:
                 "SELECT id FROM batch WHERE open AND input = ? AND owner = ?", (key, owner)
             ).fetchone()
             if row:
-                said = (
+                message = (
                     f"{key} is the input of {row[0]}, which is not finished: cancel the batch, or delete the file later"
                 )
-                raise Refused(said, code="file_in_use")
+                raise Refused(message, code="file_in_use")
             done = database.execute("DELETE FROM file WHERE id = ? AND owner = ?", (key, owner)).rowcount > 0
         if done:
             self.content(key).unlink(missing_ok=True)
@@ -160,24 +160,24 @@ class BatchStore:
     def add_batch(self, owner: str, fields: dict[str, Any]) -> dict[str, Any]:
         """Create a batch over a file. Raises Refused if there is no such file, or the owner has too many batches."""
         with self._database.transaction() as database:
-            found = self.file(owner, fields["input_file_id"])
-            if found is None:
-                said = f"input_file_id: there is no file {fields['input_file_id'][:100]!r} here"
-                raise Refused(said, status=404, code="not_found", param="input_file_id")
-            if found["purpose"] != "batch":
-                said = f"input_file_id: expected a file of the purpose batch, got one of {found['purpose']}"
-                raise Refused(said, code="invalid_value", param="input_file_id")
+            file = self.file(owner, fields["input_file_id"])
+            if file is None:
+                message = f"input_file_id: there is no file {fields['input_file_id'][:100]!r} here"
+                raise Refused(message, status=404, code="not_found", param="input_file_id")
+            if file["purpose"] != "batch":
+                message = f"input_file_id: expected a file of the purpose batch, got one of {file['purpose']}"
+                raise Refused(message, code="invalid_value", param="input_file_id")
             counting = "SELECT count(*) FROM batch WHERE open AND owner = ?"
             (count,) = database.execute(counting, (owner,)).fetchone()
             if count >= self.settings.waiting:
-                said = f"this key has {count:,} unfinished batches, which is its limit: wait for one, or cancel one"
-                raise Refused(said, status=429, code="too_many_batches", retry_after=60)
+                message = f"this key has {count:,} unfinished batches, which is its limit: wait for one, or cancel one"
+                raise Refused(message, status=429, code="too_many_batches", retry_after=60)
             self._check_room(database, owner, 0, files=2)
             body = api.write_batch(f"batch_{secrets.token_hex(12)}", fields, int(self.clock()))
             if age := fields.get("output_expires_after"):
                 body["output_expires_after"] = age
             adding = "INSERT INTO batch (id, owner, open, input, body) VALUES (?, ?, 1, ?, ?)"
-            database.execute(adding, (body["id"], owner, found["id"], json.dumps(body)))
+            database.execute(adding, (body["id"], owner, file["id"], json.dumps(body)))
         return body
 
     def batch(self, owner: str, key: str) -> dict[str, Any] | None:
@@ -201,8 +201,8 @@ class BatchStore:
         with self._database.transaction() as database:
             body = self.batch(owner, key)
             if body is not None and body["status"] not in api.OPEN:
-                said = f"{key} cannot be cancelled: it is {body['status']}"
-                raise Refused(said, code="invalid_value")
+                message = f"{key} cannot be cancelled: it is {body['status']}"
+                raise Refused(message, code="invalid_value")
             if body is not None and body["status"] != "cancelling":
                 body.update(status="cancelling", cancelling_at=int(self.clock()))
                 self._write_batch(database, body)
@@ -247,11 +247,11 @@ class BatchStore:
         counting = "SELECT count(*), coalesce(sum(size), 0) FROM file WHERE owner = ? AND expires > ?"
         count, total = database.execute(counting, (owner, self.clock())).fetchone()
         if count + files > self.settings.files:
-            said = f"this key has {count:,} files of at most {self.settings.files:,}: delete some"
-            raise Refused(said, code="too_many_files")
+            message = f"this key has {count:,} files of at most {self.settings.files:,}: delete some"
+            raise Refused(message, code="too_many_files")
         if total + size > self.settings.size:
-            said = f"the files of this key hold {total:,} bytes of at most {self.settings.size:,}: delete some"
-            raise Refused(said, code="storage_full")
+            message = f"the files of this key hold {total:,} bytes of at most {self.settings.size:,}: delete some"
+            raise Refused(message, code="storage_full")
 
     def _any_batch(self, database: sqlite3.Connection, key: str) -> dict[str, Any]:
         (body,) = database.execute("SELECT body FROM batch WHERE id = ?", (key,)).fetchone()

@@ -57,10 +57,10 @@ def _move(database: sqlite3.Connection, number: int, row: int) -> None:
 def _whole(database: sqlite3.Connection, key: str, owner: str, before: int) -> Items | None:
     """Return all items that an old row stands for; None if there is no such row before this one."""
     reading = "SELECT body, input FROM response WHERE id = ? AND owner = ? AND rowid < ?"
-    found = database.execute(reading, (key, owner, before)).fetchone()
-    if found is None:
+    row = database.execute(reading, (key, owner, before)).fetchone()
+    if row is None:
         return None
-    body, text = found
+    body, text = row
     return [*json.loads(text), *json.loads(body)["output"]]
 
 

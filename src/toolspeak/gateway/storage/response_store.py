@@ -132,8 +132,8 @@ class ResponseStore:
             return await asyncio.wrap_future(self._database.submit(work, *args))
         except sqlite3.Error as error:
             log.error("the store of responses fails: %s", error)
-            said = "the store of responses is unavailable at the moment; store: false does without it"
-            raise Refused(said, status=503, code="store_unavailable", retry_after=5) from None
+            message = "the store of responses is unavailable at the moment; store: false does without it"
+            raise Refused(message, status=503, code="store_unavailable", retry_after=5) from None
 
     # ------------------------------------------------------------------ in the thread
 
@@ -141,11 +141,11 @@ class ResponseStore:
         self, owner: str, response: dict[str, Any], new: Items | Callable[[], Items], earlier: Conversation
     ) -> None:
         key = str(response["id"])
-        body, given = dumped(response), dumped(new() if callable(new) else new)
-        size = len(body.encode()) + len(given.encode()) + ROW
+        body, texts = dumped(response), dumped(new() if callable(new) else new)
+        size = len(body.encode()) + len(texts.encode()) + ROW
         if size + earlier.size > self.settings.size:
-            said = f"a conversation of {size + earlier.size:,} bytes is larger than the whole store"
-            raise Refused(f"{said}; store: false does without it", status=413, code="store_too_small")
+            message = f"a conversation of {size + earlier.size:,} bytes is larger than the whole store"
+            raise Refused(f"{message}; store: false does without it", status=413, code="store_too_small")
         previous = response.get("previous_response_id")
         with self._database.transaction() as database:
             now = self._clock()
@@ -157,14 +157,14 @@ class ResponseStore:
             _make_room(database, total + size - self.settings.size)
             adding = "INSERT INTO turn (id, owner, previous, at, used, size) VALUES (?, ?, ?, ?, ?, ?)"
             number = database.execute(adding, (key, owner, previous, now, used, size)).lastrowid
-            database.execute("INSERT INTO turn_text VALUES (?, ?, ?)", (number, body, given))
+            database.execute("INSERT INTO turn_text VALUES (?, ?, ?)", (number, body, texts))
 
     def _reading(self, owner: str, most: int | None = None) -> _Reading:
         return _Reading(self._database.connected(), owner, self._clock() - self.settings.age, most)
 
     def _body(self, owner: str, key: str) -> bytes | None:
-        found = self._reading(owner).text(key)
-        return found.body.encode() if found else None
+        text = self._reading(owner).text(key)
+        return text.body.encode() if text else None
 
     def _inputs(self, owner: str, key: str) -> Items | None:
         reading = self._reading(owner)
@@ -178,10 +178,10 @@ class ResponseStore:
         reading = self._reading(owner, most)
         items = reading.resolved(reading.chain(previous)) if previous else []
         if missing := next((item for item in items if is_reference(item)), None):
-            said = (
+            message = (
                 f"previous_response_id: the conversation contains the item {missing['id'][:100]!r}, which was deleted"
             )
-            raise Refused(said, code="previous_response_not_found", param="previous_response_id")
+            raise Refused(message, code="previous_response_not_found", param="previous_response_id")
         named = {name: item for name in dict.fromkeys(names) if (item := reading.item(name)) is not None}
         return Conversation(items, named, tuple(reading.turns), reading.size)
 
@@ -189,12 +189,12 @@ class ResponseStore:
         with self._database.transaction() as database:
             fresh = self._clock() - self.settings.age
             done = database.execute("DELETE FROM turn WHERE id = ? AND owner = ? AND at >= ?", (key, owner, fresh))
-            found = done.rowcount > 0
-        if found:  # the write-ahead log still has the deleted data; if others read it now, it is truncated later
+            deleted = done.rowcount > 0
+        if deleted:  # the write-ahead log still has the deleted data; if others read it now, it is truncated later
             database.execute("PRAGMA busy_timeout = 50")
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             database.execute("PRAGMA busy_timeout = 5000")
-        return found
+        return deleted
 
 
 def _make_room(database: sqlite3.Connection, wanted: int) -> None:
@@ -254,9 +254,9 @@ class _Reading:
 
     def turn(self, key: str) -> _Turn | None:
         """Return a turn; None if it is missing."""
-        if key not in self.turns and (found := self.text(key)):
+        if key not in self.turns and (text := self.text(key)):
             self.turns[key] = _Turn(
-                found.previous, stepwise_json.loads(found.input), stepwise_json.loads(found.body)["output"]
+                text.previous, stepwise_json.loads(text.input), stepwise_json.loads(text.body)["output"]
             )
         return self.turns.get(key)
 
@@ -295,15 +295,15 @@ class _Reading:
 
 def too_long() -> Refused:
     """Return the refusal of a conversation that exceeds the limits."""
-    said = "previous_response_id: the conversation has become too long; start another one"
-    return Refused(said, code="conversation_too_long", param="previous_response_id")
+    message = "previous_response_id: the conversation has become too long; start another one"
+    return Refused(message, code="conversation_too_long", param="previous_response_id")
 
 
 def _missing(last: str, key: str) -> Refused:
-    said = f"previous_response_id: there is no response {last[:100]!r} here"
+    message = f"previous_response_id: there is no response {last[:100]!r} here"
     if key != last:
-        said = (
+        message = (
             f"previous_response_id: {last[:100]!r} continues {key[:100]!r}, which was deleted: send the conversation "
             "as input"
         )
-    return Refused(said, code="previous_response_not_found", param="previous_response_id")
+    return Refused(message, code="previous_response_not_found", param="previous_response_id")

@@ -52,11 +52,11 @@ class Database:
     def connected(self) -> sqlite3.Connection:
         """Return the open database. Raises sqlite3.Error."""
         if self._connection is None:
-            made = sqlite3.connect(self._path, timeout=5, isolation_level=None)
-            made.execute("PRAGMA journal_mode = WAL")
-            made.execute("PRAGMA synchronous = NORMAL")
-            made.executescript(self._script)
-            self._connection = made
+            connection = sqlite3.connect(self._path, timeout=5, isolation_level=None)
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.executescript(self._script)
+            self._connection = connection
         return self._connection
 
     def disconnect(self) -> None:

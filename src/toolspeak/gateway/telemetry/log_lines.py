@@ -47,16 +47,16 @@ class Lines(logging.Handler):
 
     def line(self, record: logging.LogRecord) -> str:
         """Return a `logging` record as JSON."""
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "time": stamp(record.created),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": _message(record),
         }
-        told |= getattr(record, "audit", {})
+        fields |= getattr(record, "audit", {})
         if record.exc_info:
-            told |= _failure(record.exc_info, detail=self.detail)
-        line = json.dumps(told, ensure_ascii=False, default=str)
+            fields |= _failure(record.exc_info, detail=self.detail)
+        line = json.dumps(fields, ensure_ascii=False, default=str)
         for secret in self.secrets:
             line = line.replace(secret, "***")
         return line
@@ -103,7 +103,7 @@ def log_model_failure(request: str, error: BaseException, code: str) -> None:
 
 def request_line(record: Record) -> str:
     """Return the log line of one request. Fields without information are left out."""
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "time": stamp(record.time),
         "level": "info" if record.status < 500 else "error",
         "message": "request",
@@ -115,9 +115,9 @@ def request_line(record: Record) -> str:
         "bytes": record.bytes,
     }
     if record.api:
-        told["api"] = record.api
+        fields["api"] = record.api
     if record.model:
-        told |= {
+        fields |= {
             "model": record.model,
             "stream": record.stream,
             "tokens_in": record.tokens_in,
@@ -125,7 +125,7 @@ def request_line(record: Record) -> str:
             "calls": record.calls,
         }
     if record.first is not None:
-        told["first"] = round(record.first, 6)
+        fields["first"] = round(record.first, 6)
     for name in (
         "estimated",
         "key",
@@ -140,10 +140,10 @@ def request_line(record: Record) -> str:
         "gone",
     ):
         if value := getattr(record, name):
-            told[name] = value
+            fields[name] = value
     if record.waited >= 0.001:
-        told["waited"] = round(record.waited, 6)
-    return _encode(told)
+        fields["waited"] = round(record.waited, 6)
+    return _encode(fields)
 
 
 _encode = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
@@ -164,14 +164,14 @@ def _message(record: logging.LogRecord) -> str:
 def _failure(error: Error | bool, *, detail: bool) -> dict[str, Any]:
     if not isinstance(error, tuple) or error[1] is None:
         return {}
-    told: dict[str, Any] = {"error": type(error[1]).__name__}
+    fields: dict[str, Any] = {"error": type(error[1]).__name__}
     if isinstance(error[1], ModelError):
-        told["said"] = "serve -v logs it"
+        fields["said"] = "serve -v logs it"
     else:
         frames = traceback.extract_tb(error[2])
-        told["where"] = [
+        fields["where"] = [
             f"{frame.filename.rpartition('site-packages/')[2]}:{frame.lineno} {frame.name}" for frame in frames
         ]
     if detail:
-        told["said"] = visible(str(error[1])[:2000])
-    return told
+        fields["said"] = visible(str(error[1])[:2000])
+    return fields

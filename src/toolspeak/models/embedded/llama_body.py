@@ -87,8 +87,8 @@ def read_chunk(chunk: dict[str, Any]) -> tuple[str, list[dict[str, Any]], Finish
     for choice in choices:
         delta: dict[str, Any] = choice.get("delta") or {}
         text += str(choice.get("text") or delta.get("content") or "")
-        told: dict[str, list[dict[str, Any]]] = choice.get("logprobs") or {}
-        tokens += [_token(token) for token in told.get("content") or ()]
+        logprobs: dict[str, list[dict[str, Any]]] = choice.get("logprobs") or {}
+        tokens += [_token(token) for token in logprobs.get("content") or ()]
         if reason := choice.get("finish_reason"):
             finish = "length" if reason == "length" else "stop"
     if spent := cast("dict[str, Any] | None", chunk.get("usage")):
@@ -100,13 +100,13 @@ def read_chunk(chunk: dict[str, Any]) -> tuple[str, list[dict[str, Any]], Finish
 def _token(token: dict[str, Any]) -> dict[str, Any]:
     """A token in OpenAI's form: llama.cpp also tells its number."""
     others: list[dict[str, Any]] = token.get("top_logprobs") or []
-    kept = {key: token[key] for key in ("token", "logprob", "bytes") if key in token}
-    return {**kept, "top_logprobs": [{key: one[key] for key in one if key != "id"} for one in others]}
+    fields = {key: token[key] for key in ("token", "logprob", "bytes") if key in token}
+    return {**fields, "top_logprobs": [{key: one[key] for key in one if key != "id"} for one in others]}
 
 
 def raise_error(answer: dict[str, Any]) -> None:
     """Raises PromptTooLong, BadRequest or ServerFailed for an answer that is an error."""
     if error := answer.get("error"):
-        said = f"the local model: {error.get('message') or error}"
+        message = f"the local model: {error.get('message') or error}"
         kind = BadRequest if error.get("code") == 400 else ServerFailed
-        raise prompt_too_long(answer, said) or kind(said)
+        raise prompt_too_long(answer, message) or kind(message)

@@ -215,8 +215,8 @@ class LlamaServer:
     def scores(self, prompt: str, texts: Sequence[str]) -> list[float]:
         """log P(text | prompt) of each."""
         with self.reading:
-            if self.llama and (found := self.llama.score(prompt, texts)):
-                return found
+            if self.llama and (rows := self.llama.score(prompt, texts)):
+                return rows
         return [self.score(prompt, text) for text in texts]
 
     def score(self, prompt: str, text: str) -> float:
@@ -245,9 +245,9 @@ class LlamaServer:
 
         It says so on the process's stderr alone, hence the detour; an empty prompt costs no time.
         """
-        with _stderr() as said:
+        with _stderr() as stderr:
             answer = self.server.handle_completions({"prompt": "", "max_tokens": 1, "grammar": grammar})
-            why = " ".join(said().split())[:300] or "it cannot be read"
+            why = " ".join(stderr().split())[:300] or "it cannot be read"
         if "error" in answer:
             raise BadRequest(f"the local model takes no such grammar: {why}")
 
@@ -287,11 +287,11 @@ _stderr_turn = threading.Lock()
 @contextlib.contextmanager
 def _stderr() -> Generator[Callable[[], str]]:
     """Keeps what the process writes to stderr, for the moment that it takes."""
-    with _stderr_turn, tempfile.TemporaryFile() as kept:
+    with _stderr_turn, tempfile.TemporaryFile() as file:
         before = os.dup(2)
-        os.dup2(kept.fileno(), 2)
+        os.dup2(file.fileno(), 2)
         try:
-            yield lambda: _read_back(kept)
+            yield lambda: _read_back(file)
         finally:
             os.dup2(before, 2)
             os.close(before)

@@ -301,7 +301,7 @@ class Llama:
 
     def _read(self, items: Sequence[Item], wanted: Sequence[int] = ()) -> list[float]:
         """Reads tokens into their rows; log P of each of the tokens `wanted`, each behind one that tells."""
-        found: list[float] = []
+        rows: list[float] = []
         for batch in _batches(items):
             self.evaluated += len(batch)
             self._fill(batch)
@@ -313,8 +313,8 @@ class Llama:
                 self._cut(old, 0)
             for i, item in enumerate(batch):
                 if item.told and wanted:
-                    found.append(self._likelihood(i, wanted[len(found)]))
-        return found
+                    rows.append(self._likelihood(i, wanted[len(rows)]))
+        return rows
 
     def _fill(self, items: Sequence[Item]) -> None:
         batch = self.batch
@@ -377,13 +377,13 @@ def load(
         return None
     try:
         llama = Llama(library, path, min(context, ROOM), threads)
-        told = llama.score(PROMPT, [LIKELY, ABSURD])
+        logprobs = llama.score(PROMPT, [LIKELY, ABSURD])
     except (OSError, AttributeError, ImportError, ValueError) as error:
         log.info("likelihoods are told one by one: %s", error)
         return None
     known = [sure(PROMPT, text) for text in (LIKELY, ABSURD)]
-    if told is None or any(abs(one - other) > NEAR for one, other in zip(told, known, strict=True)):
-        log.info("likelihoods are told one by one: at once they are %s, not %s", told, known)
+    if logprobs is None or any(abs(one - other) > NEAR for one, other in zip(logprobs, known, strict=True)):
+        log.info("likelihoods are told one by one: at once they are %s, not %s", logprobs, known)
         return None
     if states:
         with contextlib.suppress(OSError):

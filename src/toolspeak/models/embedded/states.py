@@ -82,8 +82,8 @@ class States:
             with replacing(path) as file:
                 file.write(_digest(path.name, data))
                 file.write(data)
-            kept = sorted(self.folder.glob(f"*{SUFFIX}"), key=lambda one: one.stat().st_mtime)
-            for old in kept[:-MOST]:
+            stored = sorted(self.folder.glob(f"*{SUFFIX}"), key=lambda one: one.stat().st_mtime)
+            for old in stored[:-MOST]:
                 old.unlink(missing_ok=True)
         except OSError as error:
             log.info("no state is kept: %s", error)

@@ -20,10 +20,10 @@ def able_by(fields: Mapping[str, str]) -> frozenset[Capability]:
     Only llama.cpp enforces a grammar of text and calls as fast as one of calls alone. Other servers have structural
     tags for that.
     """
-    found: set[Capability] = {HELD[name] for name in fields if name in HELD}
+    constraints: set[Capability] = {HELD[name] for name in fields if name in HELD}
     if fields.get("grammar_field") == "grammar":
-        found.add("free")
-    return frozenset(found)
+        constraints.add("free")
+    return frozenset(constraints)
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,10 +214,10 @@ class Http:
 
     def _written(self, request: Request) -> bytes:
         """Return the body of a request after the checks."""
-        held = {name: value for name, value in self._held.items() if name in self._api.held}
+        fields = {name: value for name, value in self._held.items() if name in self._api.held}
         if request.tools:
             request = replace(request, tools=in_words(request.tools))
-        return _encode(self._api.write(request, self.model or "", **self._writing, **held))
+        return _encode(self._api.write(request, self.model or "", **self._writing, **fields))
 
     def _supported(self, request: Request) -> tuple[Request, list[Note]]:
         thinks = self._provider.thinks and self._api.thinks and request.prompt is None
@@ -349,8 +349,8 @@ class Http:
         return names[0]
 
     def _too_slow(self) -> ModelUnreachable:
-        said = f"the server accepted the request but did not start to answer within {self.timeouts.first:g} s"
-        return ModelUnreachable(f"{said}; use a longer timeout=…", timed_out=True)
+        message = f"the server accepted the request but did not start to answer within {self.timeouts.first:g} s"
+        return ModelUnreachable(f"{message}; use a longer timeout=…", timed_out=True)
 
     def _unreachable(self, reason: str) -> ModelUnreachable:
         advice = self._provider.start or "check that it runs and that the address is right"

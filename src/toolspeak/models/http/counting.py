@@ -37,8 +37,8 @@ async def count_chat(ask: Ask, request: Request, model: str) -> int | None:
 async def count_text(ask: Ask, prompt: str, model: str) -> int | None:
     """Return the count for the exact text that the server continues."""
     try:
-        told = await ask("/tokenize", {"model": model, "prompt": prompt, "content": prompt, "add_special": True})
-        return _length(told)
+        answer = await ask("/tokenize", {"model": model, "prompt": prompt, "content": prompt, "add_special": True})
+        return _length(answer)
     except (ModelError, LookupError, TypeError):
         return None
 

@@ -33,10 +33,10 @@ async def refusal(response: aiohttp.ClientResponse) -> ModelError:
     status = response.status
     if 300 <= status < 400:
         target = _without_secrets(response.headers.get("Location", ""))
-        said = f"the server redirects ({status}) to {target or 'nowhere'}: use that address if you trust it"
-        return ServerFailed(said, code=status)
-    told = retry_after(response.headers.get("Retry-After"))
-    return failure(status, await read_start(response, 65536), retry_after=told)
+        message = f"the server redirects ({status}) to {target or 'nowhere'}: use that address if you trust it"
+        return ServerFailed(message, code=status)
+    wait = retry_after(response.headers.get("Retry-After"))
+    return failure(status, await read_start(response, 65536), retry_after=wait)
 
 
 async def read_start(response: aiohttp.ClientResponse, limit: int) -> bytes:

@@ -24,11 +24,11 @@ def timeouts(value: float | Timeouts | None) -> Timeouts:
     """Return Timeouts from one number, for all waits, or unchanged. Raises UsageError."""
     if value is None:
         return Timeouts()
-    found = value if isinstance(value, Timeouts) else Timeouts(value, value, value)
-    for seconds in (found.connect, found.first, found.between):
+    waits = value if isinstance(value, Timeouts) else Timeouts(value, value, value)
+    for seconds in (waits.connect, waits.first, waits.between):
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < inf:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"timeout: expected a number of seconds above 0, received {seconds!r:.80}")
-    return found if found is value else replace(found, connect=min(found.connect, 10.0))
+    return waits if waits is value else replace(waits, connect=min(waits.connect, 10.0))
 
 
 def tries_again(value: int) -> int:

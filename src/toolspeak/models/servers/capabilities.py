@@ -151,10 +151,10 @@ def recall(address: str, model: str | None, age: float = DAY) -> ServerCapabilit
 
 def _read(path: Path) -> ServerCapabilities | None:
     try:
-        kept = record(json.loads(path.read_text("utf-8")))
-        found = {name: Finding(**record(finding)) for name, finding in record(kept.pop("found")).items()}
-        fits = kept.pop("form", None) == FORM
-        return ServerCapabilities(found=found, models=tuple(kept.pop("models")), **kept) if fits else None
+        row = record(json.loads(path.read_text("utf-8")))
+        findings = {name: Finding(**record(finding)) for name, finding in record(row.pop("found")).items()}
+        fits = row.pop("form", None) == FORM
+        return ServerCapabilities(found=findings, models=tuple(row.pop("models")), **row) if fits else None
     except (OSError, ValueError, TypeError, KeyError):
         return None
 

@@ -118,13 +118,13 @@ async def find_score_method(model: Http) -> tuple[ScoreMethod | None, Finding]:
     seen: list[str] = []
     for way in SCORE_METHODS:
         try:
-            wrong, shown = await _checked(LogprobScorer(model, way))
+            wrong, evidence = await _checked(LogprobScorer(model, way))
         except (ModelError, UsageError) as error:
             seen.append(f"{way}: {excerpt(getattr(error, 'reason', '') or str(error), 80)}")
             continue
         if not wrong:
-            return way, Finding("yes", f"by {way}: {shown}")
-        seen.append(f"{way}: {wrong}, {shown}")
+            return way, Finding("yes", f"by {way}: {evidence}")
+        seen.append(f"{way}: {wrong}, {evidence}")
     return None, Finding("no", "; ".join(seen))
 
 
@@ -136,11 +136,11 @@ async def _checked(model: LogprobScorer) -> tuple[str, str]:
     """
     likely, longer, absurd = await model.score(PROMPT, [LIKELY, LONGER, ABSURD])
     (rest,) = await model.score(PROMPT + LIKELY, [LONGER.removeprefix(LIKELY)])
-    shown = f"{LIKELY.strip()} {likely:.1f}, {ABSURD.strip()} {absurd:.1f}"
+    evidence = f"{LIKELY.strip()} {likely:.1f}, {ABSURD.strip()} {absurd:.1f}"
     if not all(math.isfinite(value) and value <= 0 for value in (likely, longer, absurd, rest)):
-        return "they are no logarithms of likelihoods", shown
+        return "they are no logarithms of likelihoods", evidence
     if likely < absurd + 1 or math.exp(likely) + math.exp(absurd) > 1:
-        return "what is absurd is as likely", shown
+        return "what is absurd is as likely", evidence
     if abs(likely + rest - longer) > NEAR:
-        return f"the parts make {likely + rest:.1f} and the whole {longer:.1f}", shown
-    return "", shown
+        return f"the parts make {likely + rest:.1f} and the whole {longer:.1f}", evidence
+    return "", evidence

@@ -88,13 +88,13 @@ async def probe(model: Http) -> ServerCapabilities:
     """What a server can do. Raises ModelError where it cannot be asked at all, UnknownModel where it has several
     models and none was named."""
     name = model.model or await model.only_model()
-    asked = model.able([*model.capabilities, "tools", "schema", "prompt"])
+    server = model.able([*model.capabilities, "tools", "schema", "prompt"])
     patience = max(1.0, model.timeouts.first / Timeouts().first)
-    asked.model, asked.retries, asked.timeouts = name, 1, Timeouts(5.0, FIRST * patience, EACH * patience)
-    asked.in_pieces = True
+    server.model, server.retries, server.timeouts = name, 1, Timeouts(5.0, FIRST * patience, EACH * patience)
+    server.in_pieces = True
     abreast, due = asyncio.Semaphore(ABREAST), asyncio.get_running_loop().time() + WHOLE * patience
-    found, plain = await _first(asked)
-    asked.timeouts = Timeouts(5.0, EACH * patience, EACH * patience)
+    findings, plain = await _first(server)
+    server.timeouts = Timeouts(5.0, EACH * patience, EACH * patience)
 
     async def one(ask: Callable[[], Awaitable[T]], late: T) -> T:
         try:
@@ -104,60 +104,63 @@ async def probe(model: Http) -> ServerCapabilities:
         except TimeoutError:
             return late
 
-    seen, chats = await described(asked), bool(found["chat"])
+    seen, chats = await described(server), bool(findings["chat"])
     program = seen.program
     grammars = program.grammar if model.api in ("openai", "completions") else ()
     replies: dict[str, Heard] = {}
 
     def keeping(name: str, judge: Judge) -> Judge:
-        def judged(heard: Heard) -> Finding:
-            replies[name] = heard
-            return judge(heard)
+        def judged(answer: Heard) -> Finding:
+            replies[name] = answer
+            return judge(answer)
 
         return judged
 
     questions = _questions() if chats else {}
-    work = {name: partial(_asked, asked, request, keeping(name, judge)) for name, (request, judge) in questions.items()}
-    work["embeddings"] = partial(_embeddings, asked)
-    told, by_grammar, by_schema, by_tag, (way, score) = await asyncio.gather(
+    work = {
+        name: partial(_asked, server, request, keeping(name, judge)) for name, (request, judge) in questions.items()
+    }
+    work["embeddings"] = partial(_embeddings, server)
+    by_name, by_grammar, by_schema, by_tag, (way, score) = await asyncio.gather(
         asyncio.gather(*(one(ask, SLOW) for ask in work.values())),
-        _first_held(grammars, lambda field: one(partial(_by_grammar, asked, field, chats=chats), SLOW)),
+        _first_held(grammars, lambda field: one(partial(_by_grammar, server, field, chats=chats), SLOW)),
         _first_held(
-            program.schema if found["completions"] else (), lambda field: one(partial(_by_schema, asked, field), SLOW)
+            program.schema if findings["completions"] else (),
+            lambda field: one(partial(_by_schema, server, field), SLOW),
         ),
-        _first_held(program.tag, lambda field: one(partial(_by_tag, asked, field, chats=chats), SLOW)),
-        one(partial(find_score_method, asked), (None, SLOW)),
+        _first_held(program.tag, lambda field: one(partial(_by_tag, server, field, chats=chats), SLOW)),
+        one(partial(find_score_method, server), (None, SLOW)),
     )
-    found |= dict(zip(work, told, strict=True)) | {"grammar": by_grammar[1], "tags": by_tag[1]}
-    found["template"] = _yes(bool(seen.template), "told by the server" if seen.template else "not told")
-    found["tools"] = _tools(found, replies, plain)
-    found["score"] = score
+    findings |= dict(zip(work, by_name, strict=True)) | {"grammar": by_grammar[1], "tags": by_tag[1]}
+    findings["template"] = _yes(bool(seen.template), "told by the server" if seen.template else "not told")
+    findings["tools"] = _tools(findings, replies, plain)
+    findings["score"] = score
     return replace(
-        seen, found={name: found[name] for name in NAMES if name in found}, at=time.time(), score_way=way or "",
+        seen, found={name: findings[name] for name in NAMES if name in findings}, at=time.time(), score_way=way or "",
         grammar_field=by_grammar[0], schema_field=by_schema[0], tag_field=by_tag[0],
     )  # fmt: skip
 
 
 async def _first(model: Http) -> tuple[dict[str, Finding], Heard | None]:
     """Whether it answers a conversation, and continues a prompt: what everything else stands upon."""
-    found: dict[str, Finding] = {}
+    findings: dict[str, Finding] = {}
     plain = refused = None
     try:
         plain = await _ask(model, Request(_said(QUESTION), max_tokens=16))
-        found["chat"] = Finding("yes", plain.shown)
-        found["usage"] = _counted(plain)
+        findings["chat"] = Finding("yes", plain.shown)
+        findings["usage"] = _counted(plain)
     except (KeyRefused, ModelUnreachable):
         raise
     except (ModelError, UsageError) as error:  # the latter for an API that continues prompts alone
         refused = error
-        found["chat"] = _refused(error)
+        findings["chat"] = _refused(error)
     try:
-        found["completions"] = await _asked(model.completing(), Request(prompt="1, 2, 3, 4,", max_tokens=4), _spoke)
+        findings["completions"] = await _asked(model.completing(), Request(prompt="1, 2, 3, 4,", max_tokens=4), _spoke)
     except UsageError as error:
-        found["completions"] = _refused(error)
-    if isinstance(refused, ModelError) and not found["completions"]:
+        findings["completions"] = _refused(error)
+    if isinstance(refused, ModelError) and not findings["completions"]:
         raise refused
-    return found, plain
+    return findings, plain
 
 
 def _questions() -> dict[str, tuple[Request, Judge]]:
@@ -197,8 +200,8 @@ async def _ask(model: Http, request: Request) -> Heard:
 
 def _refused(error: ModelError | UsageError) -> Finding:
     """What an error says of the thing that was asked for; a UsageError, that the API has no word for it."""
-    shown = excerpt((error.reason if isinstance(error, ModelError) else "") or str(error), 160)
-    return Finding("no" if isinstance(error, BadRequest | UsageError) else "unclear", shown)
+    evidence = excerpt((error.reason if isinstance(error, ModelError) else "") or str(error), 160)
+    return Finding("no" if isinstance(error, BadRequest | UsageError) else "unclear", evidence)
 
 
 def _said(text: str) -> list[Message]:
@@ -212,68 +215,68 @@ def _yes(seen: bool, evidence: str) -> Finding:
     return Finding("yes" if seen else "no", evidence)
 
 
-def _spoke(heard: Heard) -> Finding:
-    return Finding("yes" if heard.reply.text else "unclear", heard.shown)
+def _spoke(answer: Heard) -> Finding:
+    return Finding("yes" if answer.reply.text else "unclear", answer.shown)
 
 
-def _counted(heard: Heard) -> Finding:
-    usage = heard.reply.usage
-    told = f"{usage.prompt_tokens} and {usage.completion_tokens} tokens"
-    return _yes(usage.prompt_tokens > 0, told if usage.prompt_tokens else "no tokens were told")
+def _counted(answer: Heard) -> Finding:
+    usage = answer.reply.usage
+    counts = f"{usage.prompt_tokens} and {usage.completion_tokens} tokens"
+    return _yes(usage.prompt_tokens > 0, counts if usage.prompt_tokens else "no tokens were told")
 
 
-def _streamed(heard: Heard) -> Finding:
-    pieces = sum(isinstance(event, ArgumentsDelta) for event in heard.events)
-    if not heard.reply.calls:
-        tokens = heard.reply.usage.prompt_tokens
-        return Finding("unclear", f"{heard.shown}; {tokens} tokens read" if tokens else heard.shown)
-    if any(note.rule == "call-in-text" for note in heard.reply.notes):
-        return Finding("no", f"the server left the call in the text, where it can be read: {heard.shown}")
-    return _yes(pieces > 1, f"{heard.shown}, in {pieces} piece{'s' * (pieces != 1)}")
+def _streamed(answer: Heard) -> Finding:
+    pieces = sum(isinstance(event, ArgumentsDelta) for event in answer.events)
+    if not answer.reply.calls:
+        tokens = answer.reply.usage.prompt_tokens
+        return Finding("unclear", f"{answer.shown}; {tokens} tokens read" if tokens else answer.shown)
+    if any(note.rule == "call-in-text" for note in answer.reply.notes):
+        return Finding("no", f"the server left the call in the text, where it can be read: {answer.shown}")
+    return _yes(pieces > 1, f"{answer.shown}, in {pieces} piece{'s' * (pieces != 1)}")
 
 
 def _called(name: str) -> Judge:
-    def judge(heard: Heard) -> Finding:
-        calls = heard.reply.calls
-        if not calls and heard.reply.finish == "length":
-            return Finding("unclear", heard.shown)
+    def judge(answer: Heard) -> Finding:
+        calls = answer.reply.calls
+        if not calls and answer.reply.finish == "length":
+            return Finding("unclear", answer.shown)
         right = {call.name for call in calls} == {name}
-        return _yes(right, heard.shown if right else f"a call of {name} was required, and it {heard.shown}")
+        return _yes(right, answer.shown if right else f"a call of {name} was required, and it {answer.shown}")
 
     return judge
 
 
-def _several(heard: Heard) -> Finding:
-    several = len(heard.reply.calls) > 1
-    return Finding("yes", heard.shown) if several else Finding("unclear", f"asked for two calls, it {heard.shown}")
+def _several(answer: Heard) -> Finding:
+    several = len(answer.reply.calls) > 1
+    return Finding("yes", answer.shown) if several else Finding("unclear", f"asked for two calls, it {answer.shown}")
 
 
-def _fits(heard: Heard) -> Finding:
-    text = heard.reply.text.strip()
+def _fits(answer: Heard) -> Finding:
+    text = answer.reply.text.strip()
     try:
         fits = json.loads(text) == {WORD: "kx4"}
     except ValueError:
         fits = False
-        if heard.reply.finish == "length" and text.startswith("{"):
-            return Finding("unclear", f"cut before its end: it {heard.shown}")
-    return _yes(fits, heard.shown if fits else f"not held to the schema, it {heard.shown}")
+        if answer.reply.finish == "length" and text.startswith("{"):
+            return Finding("unclear", f"cut before its end: it {answer.shown}")
+    return _yes(fits, answer.shown if fits else f"not held to the schema, it {answer.shown}")
 
 
-def _followed(heard: Heard) -> Finding:
-    if "zebra" in heard.reply.text.lower():
-        return Finding("yes", f"followed: it {heard.shown}")
-    return Finding("unclear", f"taken without an error, and not followed: it {heard.shown}")
+def _followed(answer: Heard) -> Finding:
+    if "zebra" in answer.reply.text.lower():
+        return Finding("yes", f"followed: it {answer.shown}")
+    return Finding("unclear", f"taken without an error, and not followed: it {answer.shown}")
 
 
-def _stopped(heard: Heard) -> Finding:
-    text = heard.reply.text
+def _stopped(answer: Heard) -> Finding:
+    text = answer.reply.text
     if "gamma" in text:
-        return Finding("no", f"it wrote the stop string: {heard.shown}")
-    return Finding("yes" if "alpha" in text else "unclear", heard.shown)
+        return Finding("no", f"it wrote the stop string: {answer.shown}")
+    return Finding("yes" if "alpha" in text else "unclear", answer.shown)
 
 
-def _weighed(heard: Heard) -> Finding:
-    count = len(heard.reply.logprobs)
+def _weighed(answer: Heard) -> Finding:
+    count = len(answer.reply.logprobs)
     return _yes(bool(count), f"of {count} tokens" if count else "taken, and none came")
 
 
@@ -311,18 +314,18 @@ def _in_field(
 async def _first_held(fields: Sequence[str], ask: Callable[[str], Awaitable[Finding]]) -> tuple[str, Finding]:
     """The first of these fields to which a server holds, "" for none, and what was seen."""
     seen = dict(zip(fields, await asyncio.gather(*map(ask, fields)), strict=True))
-    if held := next((field for field, finding in seen.items() if finding), ""):
-        return held, Finding("yes", f"held to, in the field {held}")
+    if works := next((field for field, finding in seen.items() if finding), ""):
+        return works, Finding("yes", f"held to, in the field {works}")
     none = f"none of {', '.join(fields)} is held to" if fields else "not asked: no field for it is known"
     return "", next((finding for finding in seen.values() if finding.answer == "unclear"), Finding("no", none))
 
 
-def _tools(found: dict[str, Finding], replies: dict[str, Heard], plain: Heard | None) -> Finding:
+def _tools(findings: dict[str, Finding], replies: dict[str, Heard], plain: Heard | None) -> Finding:
     """Whether tools reach the model: calls came, or at least the prompt has grown."""
     for name in OFFERING:
         if name in replies and replies[name].reply.calls:
-            return Finding("yes", found[name].evidence)
-    first = found.get(OFFERING[0], Finding("no", "it does not answer chat requests"))
+            return Finding("yes", findings[name].evidence)
+    first = findings.get(OFFERING[0], Finding("no", "it does not answer chat requests"))
     before, read = (one.reply.usage.prompt_tokens if one else 0 for one in (plain, replies.get(OFFERING[0])))
     if not (before and read):
         return first
@@ -337,18 +340,18 @@ def _tools(found: dict[str, Finding], replies: dict[str, Heard], plain: Heard | 
 
 def _plain_counts(replies: dict[str, Heard]) -> set[int]:
     """How many tokens the requests without tools had; they are of different lengths."""
-    plain = [heard for name, heard in replies.items() if name not in OFFERING]
-    return {heard.reply.usage.prompt_tokens for heard in plain} if len(plain) > 1 else set()
+    plain = [answer for name, answer in replies.items() if name not in OFFERING]
+    return {answer.reply.usage.prompt_tokens for answer in plain} if len(plain) > 1 else set()
 
 
 async def _embeddings(model: Http) -> Finding:
     if model.api not in ("openai", "completions"):
         return Finding("unclear", "not asked: it is no part of this API")
     try:
-        told = await model.fetch("/embeddings", {"model": model.model, "input": "hello"}, seconds=EACH)
+        body = await model.fetch("/embeddings", {"model": model.model, "input": "hello"}, seconds=EACH)
     except ModelError as error:
         return _refused(error)
-    rows = records(told.get("data"))
+    rows = records(body.get("data"))
     return _yes(any(row.get("embedding") for row in rows[:1]), "they come" if rows else "none came")
 
 

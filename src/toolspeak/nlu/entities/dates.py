@@ -63,10 +63,10 @@ _SPOKEN = (
 
 def pattern(description: str, form: object = None) -> str:
     """The date format in a description (or in JSON Schema's `format`), such as YYYY-MM-DD; "" if there is none."""
-    told = _PATTERN.search(description)
-    if told:
-        timed = _CLOCK.match(description, told.end())
-        return told[0].upper() + (
+    match = _PATTERN.search(description)
+    if match:
+        timed = _CLOCK.match(description, match.end())
+        return match[0].upper() + (
             _clock(timed, "T" if "t" in (timed["sep"] or "").casefold() else " ") if timed else ""
         )
     if form == "date":
@@ -78,8 +78,8 @@ def clock(description: str, form: object = None) -> str:
     """The time format in a description, such as hh:mm; "" if it has none, or one together with a date."""
     if _PATTERN.search(description):
         return ""
-    if told := _CLOCK.search(description):
-        return _clock(told, "")
+    if match := _CLOCK.search(description):
+        return _clock(match, "")
     return "hh:mm:ss" if form == "time" else "hh:mm" if _CLOCK_EXAMPLE.search(description) else ""
 
 
@@ -121,36 +121,36 @@ class Time:
 
 def dates(text: str) -> list[Date]:
     """The dates in a text, in order. A day without a year gets the year of the text's other dates."""
-    found: dict[int, tuple[int, int | None, int, int]] = {}
+    by_start: dict[int, tuple[int, int | None, int, int]] = {}
     for form in _FORMS:
         for match in form.finditer(text):
             named = match.groupdict()
             month = int(named["m"]) if named.get("m") else _month(named["n"])
             year = int(named["y"]) if named.get("y") else None
-            inside = any(start <= match.start() < end for start, (end, *_) in found.items())
+            inside = any(start <= match.start() < end for start, (end, *_) in by_start.items())
             if not inside and 1 <= month <= 12 and 1 <= int(named["d"]) <= 31:
-                found[match.start()] = (match.end(), year, month, int(named["d"]))
-    years = {year for _, year, _, _ in found.values() if year is not None}
+                by_start[match.start()] = (match.end(), year, month, int(named["d"]))
+    years = {year for _, year, _, _ in by_start.values() if year is not None}
     only = next(iter(years)) if len(years) == 1 else None
     return [
         Date((start, end), year or only or 0, month, day)
-        for start, (end, year, month, day) in sorted(found.items())
+        for start, (end, year, month, day) in sorted(by_start.items())
         if year or only
     ]
 
 
 def times(text: str) -> list[Time]:
     """The times of day in a text, in order."""
-    told = [Time(found.span(), *_read(found)) for found in _TIME.finditer(text)]
-    told += [Time(found.span(), *_in_words(found)) for form in _SPOKEN for found in form.finditer(text)]
-    return sorted(told, key=lambda one: one.span)
+    written = [Time(match.span(), *_read(match)) for match in _TIME.finditer(text)]
+    written += [Time(match.span(), *_in_words(match)) for form in _SPOKEN for match in form.finditer(text)]
+    return sorted(written, key=lambda one: one.span)
 
 
 def _in_words(match: re.Match[str]) -> tuple[int, int]:
     """(hour, minute) of a time in words: half past seven in the morning."""
-    said = {name: text.casefold() for name, text in match.groupdict().items() if text}
-    part, half = said.get("part", ""), said.get("half", "")
-    hour = _HOURS.index(said["word"]) + 1 if "word" in said else int(said["digit"])
+    words = {name: text.casefold() for name, text in match.groupdict().items() if text}
+    part, half = words.get("part", ""), words.get("half", "")
+    hour = _HOURS.index(words["word"]) + 1 if "word" in words else int(words["digit"])
     minute = 30 if "half" in part else 15 if "past" in part or "after" in part else 45 if part else 0
     hour = hour % 12 + (12 if half in ("afternoon", "evening", "night") else 0) if half else hour
     return (hour - (minute == 45)) % 24, minute
@@ -170,14 +170,14 @@ def timed(days: list[Date], hours: list[Time], wanted: int) -> list[tuple[Date, 
     """
     if len(days) == 1 and len(hours) >= wanted > 1:
         days = days * wanted
-    found: list[tuple[Date, list[tuple[int, int]]]] = []
+    moments: list[tuple[Date, list[tuple[int, int]]]] = []
     for i, day in enumerate(days[:wanted]):
         until = next((other.span[0] for other in days if other.span[0] > day.span[0]), None)
         near = [one for one in hours if one.span[0] >= day.span[1] and (until is None or one.span[0] < until)]
         own = hours[i] if len(hours) == len(days) else (near or (hours if len(days) == 1 else []) or [None])[0]
         moment = replace(day, hour=own.hour, minute=own.minute) if own else day
-        found.append((moment, [day.span, *([own.span] if own else [])]))
-    return found
+        moments.append((moment, [day.span, *([own.span] if own else [])]))
+    return moments
 
 
 def _month(name: str) -> int:

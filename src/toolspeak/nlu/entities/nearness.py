@@ -26,10 +26,10 @@ def nearness(text: str, span: Span, weights: Mapping[str, float]) -> float:
 
 def _near(text: str, edge: int, words: Iterable[re.Match[str]], weights: Mapping[str, float]) -> float:
     worth, seen = 0.0, set[str]()
-    for distance, found in enumerate(words):
-        between = text[edge : found.start()] if found.start() >= edge else text[found.end() : edge]
+    for distance, match in enumerate(words):
+        between = text[edge : match.start()] if match.start() >= edge else text[match.end() : edge]
         away = 1 + 0.35 * distance + 0.8 * len(BREAK.findall(between))
-        for part in parts(found[0]) or [found[0]]:
+        for part in parts(match[0]) or [match[0]]:
             key = stem(part)
             if key in weights and key not in seen:
                 seen.add(key)

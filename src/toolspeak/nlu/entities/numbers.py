@@ -70,9 +70,9 @@ class Number:
 
 def numbers(text: str) -> list[Number]:
     """The numbers in a text, in order."""
-    found: list[Number] = []
+    results: list[Number] = []
     for match in DIGITS.finditer(text):
-        if found and match.start() < found[-1].span[1]:
+        if results and match.start() < results[-1].span[1]:
             continue  # the exponent of the number before
         power = POWER.match(text, match.end())
         if len(match[0]) > LONGEST_NUMBER:
@@ -81,14 +81,14 @@ def numbers(text: str) -> list[Number]:
             value = float(f"{_value(match[0])}e{power[1]}")
             if math.isfinite(value):  # JSON has no infinity
                 whole = value.is_integer() and abs(value) < MOST_WHOLE
-                found.append(Number((match.start(), power.end()), int(value) if whole else value))
+                results.append(Number((match.start(), power.end()), int(value) if whole else value))
         elif not GLUED.match(text, match.end()):
-            found.append(_whole(text, match.start(), match.end(), _value(match[0])))
+            results.append(_whole(text, match.start(), match.end(), _value(match[0])))
     for match in IN_WORDS.finditer(text):
         tens = SPELLED[match[1].lower()] if match[1] else 0
         last = match[2].lower()
-        found.append(_whole(text, match.start(), match.end(), Decimal(tens + (SPELLED | OFTEN)[last])))
-    return sorted(found, key=lambda one: one.span)
+        results.append(_whole(text, match.start(), match.end(), Decimal(tens + (SPELLED | OFTEN)[last])))
+    return sorted(results, key=lambda one: one.span)
 
 
 def _whole(text: str, start: int, end: int, exact: Decimal) -> Number:
@@ -117,7 +117,7 @@ def _value(text: str) -> Decimal:
 
 def written_lists(text: str) -> list[tuple[Span, list[Any]]]:
     """The lists that a text writes in brackets, `[1, 2]` or `['a', 'b']`, with their places. They may have Digits."""
-    found: list[tuple[Span, list[Any]]] = []
+    lists: list[tuple[Span, list[Any]]] = []
     opened: list[int] = []
     for bracket in re.finditer(r"[\[\]]", text):
         if bracket[0] == "[":
@@ -126,10 +126,10 @@ def written_lists(text: str) -> list[tuple[Span, list[Any]]]:
             start, end = opened.pop(), bracket.end()
             value = _read(text[start:end]) if end - start <= LONGEST_LIST else None
             if value is not None:
-                while found and found[-1][0][0] > start:  # inner lists are part of this one
-                    found.pop()
-                found.append(((start, end), value))
-    return found
+                while lists and lists[-1][0][0] > start:  # inner lists are part of this one
+                    lists.pop()
+                lists.append(((start, end), value))
+    return lists
 
 
 def _read(text: str) -> list[Any] | None:

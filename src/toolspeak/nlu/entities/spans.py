@@ -65,8 +65,8 @@ def find(text: str, piece: str) -> Span | None:
         return None
     before = rf"(?<!{LETTER})" if re.match(LETTER, piece) else ""
     after = rf"(?!{LETTER})" if re.match(LETTER, piece[-1]) else ""
-    found = re.search(f"{before}{re.escape(piece)}{after}", text, re.IGNORECASE)
-    return found.span() if found else None
+    match = re.search(f"{before}{re.escape(piece)}{after}", text, re.IGNORECASE)
+    return match.span() if match else None
 
 
 def find_form(text: str, piece: str) -> Span | None:
@@ -93,21 +93,21 @@ def side(text: str, description: str) -> bool | None:
     """The boolean value whose words in the description ("True to lock, false to unlock") occur in `text`; None if both
     or neither do."""
     halves = SIDES.split(description)[1:]
-    told = {head.lower(): _telling_words(body) for head, body in zip(halves[::2], halves[1::2], strict=True)}
-    if told.keys() != {"true", "false"}:
+    sides = {head.lower(): _telling_words(body) for head, body in zip(halves[::2], halves[1::2], strict=True)}
+    if sides.keys() != {"true", "false"}:
         return None
-    yes, no = told["true"] - told["false"], told["false"] - told["true"]
+    yes, no = sides["true"] - sides["false"], sides["false"] - sides["true"]
     if not yes or not no:
         return None
-    said = [any(find(text, word) for word in words) for words in (yes, no)]
-    return said[0] if said[0] != said[1] else None
+    present = [any(find(text, word) for word in words) for words in (yes, no)]
+    return present[0] if present[0] != present[1] else None
 
 
 def denied(text: str, stems: Set[str]) -> bool | None:
     """Whether a word that starts with one of `stems` is negated in `text`; None if there is no such word."""
-    for found in WORD.finditer(text):
-        if any(found[0].casefold().startswith(stem) for stem in stems if len(stem) > 2):
-            return denied_at(text, found.span())
+    for match in WORD.finditer(text):
+        if any(match[0].casefold().startswith(stem) for stem in stems if len(stem) > 2):
+            return denied_at(text, match.span())
     return None
 
 
@@ -136,11 +136,11 @@ def marked(text: str) -> list[tuple[Span, str]]:
     """The verbatim texts: quotations, and words that are no plain words, such as paths."""
     quoted = quotations(text)
     coded = [
-        (found.span(), found[0])
-        for found in WORD.finditer(text)
-        if CODED.search(found[0])
-        and not PLAIN_NUMBER.fullmatch(found[0])
-        and not any(start <= found.start() < end for (start, end), _ in quoted)
+        (match.span(), match[0])
+        for match in WORD.finditer(text)
+        if CODED.search(match[0])
+        and not PLAIN_NUMBER.fullmatch(match[0])
+        and not any(start <= match.start() < end for (start, end), _ in quoted)
     ]
     return sorted([*quoted, *coded])
 
@@ -151,12 +151,12 @@ def grown(text: str, span: Span) -> Span:
         if start <= span[0] and span[1] <= end and len(piece) > span[1] - span[0] and span[0] - start <= 2:
             return (start + 1, end - 1)
     names = () if _serial(text[slice(*span)]) else NAMED.finditer(text)
-    for found in (*WORD.finditer(text, max(0, span[0] - 80), min(len(text), span[1] + 80)), *names):
-        overlaps = found.start() < span[1] and span[0] < found.end()
-        if overlaps and found.start() >= span[0] and found.end() > span[1]:
-            span = (span[0], found.end())
-        if overlaps and found.start() < span[0] and CODED.search(found[0]):
-            span = (found.start(), span[1])
+    for match in (*WORD.finditer(text, max(0, span[0] - 80), min(len(text), span[1] + 80)), *names):
+        overlaps = match.start() < span[1] and span[0] < match.end()
+        if overlaps and match.start() >= span[0] and match.end() > span[1]:
+            span = (span[0], match.end())
+        if overlaps and match.start() < span[0] and CODED.search(match[0]):
+            span = (match.start(), span[1])
     if letters := SERIAL.match(text[slice(*span)]):
         further = DIGITS_ON.match(text, span[0] + letters.end())
         span = (span[0], max(span[1], further.end())) if further else span
@@ -174,19 +174,19 @@ def _serial(piece: str) -> bool:
 def with_region(text: str, span: Span) -> Span | None:
     """The span of a place together with the region after it: Paris, France. `span` may also be the region."""
     place = r"[A-Z][\w'’.-]*(?: [A-Z][\w'’.-]*)*"
-    for found in re.finditer(rf"{place}, ?{place}", text):
-        if found.start() <= span[0] and span[1] <= found.end():
-            return found.span()
+    for match in re.finditer(rf"{place}, ?{place}", text):
+        if match.start() <= span[0] and span[1] <= match.end():
+            return match.span()
     return None
 
 
 def abbreviation(text: str, description: str) -> str | None:
     """The abbreviation that a description defines for the text: 'CA' by "'CA' for California"."""
-    for found in re.finditer(
+    for match in re.finditer(
         r"['\"“‘]([^'\"”’]{1,20})['\"”’] (?:for|as|means|is) (?:the )?([A-Z]\w*(?: [A-Z]\w*)*)", description
     ):
-        if find(text, found[2]):
-            return found[1]
+        if find(text, match[2]):
+            return match[1]
     return None
 
 
@@ -226,20 +226,20 @@ def in_series(text: str, strings: Sequence[tuple[Span, str]]) -> list[list[tuple
 def quotations(text: str) -> list[tuple[Span, str]]:
     """The texts in quotation marks, with the spans including the marks."""
     return [
-        (found.span(), next(filter(None, found.groups())))
-        for found in QUOTED.finditer(text)
-        if len(found[0]) < 0.8 * len(text)  # quotation marks around the whole request are no quotation
+        (match.span(), next(filter(None, match.groups())))
+        for match in QUOTED.finditer(text)
+        if len(match[0]) < 0.8 * len(text)  # quotation marks around the whole request are no quotation
     ]
 
 
 def quoted(text: str) -> list[str]:
     """The texts in quotation marks, also if it is the whole text."""
-    return [next(filter(None, found.groups())) for found in QUOTED.finditer(text)]
+    return [next(filter(None, match.groups())) for match in QUOTED.finditer(text)]
 
 
 def runs(text: str) -> list[Span]:
     """Every span of a few words without punctuation."""
-    words = [found.span() for found in WORD.finditer(text)]
+    words = [match.span() for match in WORD.finditer(text)]
     return [
         (words[i][0], words[j][1])
         for i in range(len(words))
@@ -260,16 +260,16 @@ def series(text: str) -> list[Span]:
         parts = list(zip(edges[::2], edges[1::2], strict=True))
         anded = [bool(joint[0].strip(" ,、")) for joint in joints]
         for one, joined in _unbroken(text, parts, anded):
-            told = not any(
+            textual = not any(
                 text[slice(*part)].strip().isdigit() for part in one[1:]
             )  # a series of numbers is not one of texts
-            if told and len(one) >= max(len(best), 2 if joined else 3):
+            if textual and len(one) >= max(len(best), 2 if joined else 3):
                 best = one
     return best
 
 
 def _clauses(text: str) -> list[Span]:
-    breaks = [found.span() for found in CLAUSE.finditer(text)]
+    breaks = [match.span() for match in CLAUSE.finditer(text)]
     starts = [0, *(end for _, end in breaks)]
     return list(zip(starts, [*(start for start, _ in breaks), len(text)], strict=True))
 
@@ -279,25 +279,25 @@ def _unbroken(text: str, parts: list[Span], anded: list[bool]) -> list[tuple[lis
 
     A part that is too long for an item ends a series and begins another; so does a comma after "and".
     """
-    found: list[tuple[list[Span], bool]] = [(parts[:1], False)]
+    match: list[tuple[list[Span], bool]] = [(parts[:1], False)]
     for part, before, joined in zip(parts[1:], parts, anded, strict=False):
-        held, anyhow = found[-1]
+        held, anyhow = match[-1]
         if anyhow and not joined:
-            found.append(([part], False))
+            match.append(([part], False))
         elif len(held) > 1 and len(WORD.findall(text[slice(*before)])) > LONGEST_ITEM:
-            found.append(([before, part], joined))
+            match.append(([before, part], joined))
         else:
-            found[-1] = ([*held, part], anyhow or joined)
-    return [(one, joined) for one, joined in found if len(one) > 1 and all(text[slice(*part)].strip() for part in one)]
+            match[-1] = ([*held, part], anyhow or joined)
+    return [(one, joined) for one, joined in match if len(one) > 1 and all(text[slice(*part)].strip() for part in one)]
 
 
 def beginnings(text: str, part: Span) -> list[Span]:
     """Candidates for the item at the beginning of a part: its first word, first two words, and so on."""
-    words = [found.span() for found in WORD.finditer(text, *part)][:LONGEST_ITEM]
+    words = [match.span() for match in WORD.finditer(text, *part)][:LONGEST_ITEM]
     return [(words[0][0], end) for _, end in words]
 
 
 def endings(text: str, part: Span) -> list[Span]:
     """Candidates for the item at the end of a part: its last word, last two words, and so on."""
-    words = [found.span() for found in WORD.finditer(text, *part)][-LONGEST_ITEM:]
+    words = [match.span() for match in WORD.finditer(text, *part)][-LONGEST_ITEM:]
     return [(start, words[-1][1]) for start, _ in words]

@@ -91,6 +91,6 @@ def unit_support(text: str, one: Number, name: str, words: Container[str]) -> fl
 
 def _unit(text: str, one: Number) -> str:
     """The word after a number, without a plural s."""
-    found = WORD.match(text, one.span[1] + (text[one.span[1] : one.span[1] + 1] in tuple(" -")))
-    unit = found[0].casefold() if found else ""
+    match = WORD.match(text, one.span[1] + (text[one.span[1] : one.span[1] + 1] in tuple(" -")))
+    unit = match[0].casefold() if match else ""
     return unit[:-1] if len(unit) > 3 and unit.endswith("s") else unit

@@ -83,6 +83,6 @@ def alternatives(tool: Tool[..., Any], text: str, first: Mapping[str, Any]) -> t
     there is only one)."""
     schemas = schemas_of(tool.parameters)
     needed = set[str](tool.parameters.get("required", ()))
-    found = mentions(text, schemas, first)
-    calls, end = rows(text, found, schemas, needed, first)
+    every = mentions(text, schemas, first)
+    calls, end = rows(text, every, schemas, needed, first)
     return (calls, end) if len(calls) <= MOST else ([dict(first)], 0)

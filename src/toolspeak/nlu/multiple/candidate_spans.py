@@ -49,18 +49,18 @@ def _names(text: str, places: Sequence[Span]) -> list[Span]:
     """The names in a text, with their regions if the first one has a region."""
     quoted = [span for span, _ in spans.quotations(text)]
     region = "," in text[slice(*places[0])]
-    found = [_in_sentence(text, one.span()) for one in spans.NAMED.finditer(text)]
-    found = [span for span in found if not text[max(0, span[0] - 1) : span[0]].isalnum()]
-    found = [_unpointed(text, span) for span in found if free_of(span, quoted)]
-    found = [
+    named = [_in_sentence(text, one.span()) for one in spans.NAMED.finditer(text)]
+    named = [span for span in named if not text[max(0, span[0] - 1) : span[0]].isalnum()]
+    named = [_unpointed(text, span) for span in named if free_of(span, quoted)]
+    named = [
         span
-        for span in found
+        for span in named
         if not (REGION.fullmatch(text[slice(*span)]) and text[max(0, span[0] - 2) : span[0]] == ", ")
     ]
     if COMPOUND.search(text[slice(*places[0])]):
-        pairs = [(a[0], b[1]) for a, b in pairwise(found) if COMPOUND.fullmatch(text[a[1] : b[0]])]
-        found += pairs
-    wide = [spans.with_region(text, span) or span for span in found] if region else found
+        pairs = [(a[0], b[1]) for a, b in pairwise(named) if COMPOUND.fullmatch(text[a[1] : b[0]])]
+        named += pairs
+    wide = [spans.with_region(text, span) or span for span in named] if region else named
     return [span for span in dict.fromkeys(wide) if not _opening(text, span)][:MOST]
 
 
@@ -71,8 +71,8 @@ def _opening(text: str, span: Span) -> bool:
 
 def _in_sentence(text: str, span: Span) -> Span:
     """A name, cut at the end of its sentence."""
-    found = re.search(r"[a-z]{3}\.\s", text[slice(*span)])
-    return (span[0], span[0] + found.end() - 2) if found else span
+    match = re.search(r"[a-z]{3}\.\s", text[slice(*span)])
+    return (span[0], span[0] + match.end() - 2) if match else span
 
 
 def _unpointed(text: str, span: Span) -> Span:
@@ -86,7 +86,7 @@ def _plain(text: str, places: Sequence[Span], keywords: Collection[str]) -> list
         return []
     places = places[:ENDS]
     every = [one.span() for one in WORD.finditer(text, max(0, places[0][0] - FAR), places[0][1] + FAR)]
-    found: list[Span] = []
+    results: list[Span] = []
     for i, (start, _) in enumerate(every):
         if not _says(text, every[i]) or (i and not _begins(text, every[i - 1], start, places)):
             continue
@@ -99,8 +99,8 @@ def _plain(text: str, places: Sequence[Span], keywords: Collection[str]) -> list
             if _says(text, every[j]) and _ends(
                 text, end, every[j + 1] if j + 1 < len(every) else None, places, keywords
             ):
-                found.append((start, end))
-    return found
+                results.append((start, end))
+    return results
 
 
 def _says(text: str, span: Span) -> bool:

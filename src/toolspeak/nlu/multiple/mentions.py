@@ -63,56 +63,56 @@ class Mention:
 def mentions(text: str, schemas: Mapping[str, Schema], first: Mapping[str, Any]) -> list[Mention]:
     """The spans with the values of the `first` call, and with further values of its arguments."""
     own = _first_mentions(text, schemas, first)
-    taken = [one.span for one in own]
-    found = list(own)
-    found += _dates(text, schemas, own, taken)
-    taken = [one.span for one in found]
-    found += _options(text, schemas, first, own, taken)
-    taken = [one.span for one in found]
-    found += _texts(text, schemas, own, taken)
-    found += _lists(text, schemas, own)
-    taken = [one.span for one in found]
-    found += _numbers(text, schemas, own, taken)
-    return _separated(text, sorted(found, key=lambda one: one.span), own)
+    used = [one.span for one in own]
+    every = list(own)
+    every += _dates(text, schemas, own, used)
+    used = [one.span for one in every]
+    every += _options(text, schemas, first, own, used)
+    used = [one.span for one in every]
+    every += _texts(text, schemas, own, used)
+    every += _lists(text, schemas, own)
+    used = [one.span for one in every]
+    every += _numbers(text, schemas, own, used)
+    return _separated(text, sorted(every, key=lambda one: one.span), own)
 
 
 def _separated(text: str, mentions: Sequence[Mention], own: Sequence[Mention]) -> list[Mention]:
     """The mentions without those that no word separates from the one before."""
-    kept: list[Mention] = []
+    separated: list[Mention] = []
     last: dict[str, Mention] = {}
     for one in mentions:
         before = last.get(one.name)
         if before and not ONWARDS.search(text, before.span[1], one.span[0]):
             if one not in own:
                 continue
-            kept.remove(before)
-        kept.append(one)
+            separated.remove(before)
+        separated.append(one)
         last[one.name] = one
-    return kept
+    return separated
 
 
 def _first_mentions(text: str, schemas: Mapping[str, Schema], first: Mapping[str, Any]) -> list[Mention]:
     """The spans of the first call's own values. No span belongs to two arguments."""
-    told = word_weights(schemas)
-    taken: list[Span] = []
-    found: list[Mention] = []
+    weights = word_weights(schemas)
+    used: list[Span] = []
+    results: list[Mention] = []
     for name, value in first.items():
         schema = schemas.get(name, {})
         if is_number(schema):
             continue
         place = _place(text, schema, value)
-        if place and free_of(place, taken):
-            taken.append(place)
-            found.append(Mention(name, place, value))
-    free = [one for one in numbers(text)[:MOST] if free_of(one.span, taken)]
+        if place and free_of(place, used):
+            used.append(place)
+            results.append(Mention(name, place, value))
+    free = [one for one in numbers(text)[:MOST] if free_of(one.span, used)]
     for name, value in first.items():
         schema = schemas.get(name, {})
-        same = [one for one in free if is_number(schema) and reading(one, schema) == value and free_of(one.span, taken)]
+        same = [one for one in free if is_number(schema) and reading(one, schema) == value and free_of(one.span, used)]
         if same:
-            best = max(same, key=lambda one: nearness.nearness(text, one.span, told[name]))
-            taken.append(best.span)
-            found.append(Mention(name, best.span, value))
-    return found
+            best = max(same, key=lambda one: nearness.nearness(text, one.span, weights[name]))
+            used.append(best.span)
+            results.append(Mention(name, best.span, value))
+    return results
 
 
 def _place(text: str, schema: Schema, value: Any) -> Span | None:
@@ -161,7 +161,7 @@ def _options(
         for name in schemas
         if "enum" in schemas[name]
     }
-    found: list[Mention] = []
+    results: list[Mention] = []
     for name, options in enums.items():
         mine = next((one for one in own if one.name == name), None)
         others = [one for other in enums if other != name for one in enums[other]]
@@ -171,9 +171,9 @@ def _options(
             cased = sum(option.casefold() == one.casefold() for one in options) > 1
             for span in _every(text, option.replace("_", " "), cased):
                 denied = DENIED.search(text, max(0, span[0] - 24), span[0]) is not None
-                if not denied and free_of(span, used) and free_of(span, [one.span for one in found]):
-                    found.append(Mention(name, span, option))
-    return found
+                if not denied and free_of(span, used) and free_of(span, [one.span for one in results]):
+                    results.append(Mention(name, span, option))
+    return results
 
 
 def _defaults(text: str, schema: Schema, first: Mapping[str, Any], name: str) -> bool:
@@ -186,38 +186,38 @@ def _every(text: str, piece: str, cased: bool) -> list[Span]:
     """Every occurrence as whole words."""
     start = r"(?<!\w)" if piece[:1].isalnum() else ""
     end = r"(?!\w)" if piece[-1:].isalnum() else ""
-    found = re.finditer(f"{start}{re.escape(piece)}{end}", text, 0 if cased else re.IGNORECASE)
-    return [one.span() for one in found][:MOST]
+    matches = re.finditer(f"{start}{re.escape(piece)}{end}", text, 0 if cased else re.IGNORECASE)
+    return [one.span() for one in matches][:MOST]
 
 
 def _texts(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention], used: Sequence[Span]) -> list[Mention]:
     """The spans that look like a string of the first call and have similar surroundings."""
     mine = [one for one in own if is_text(schemas.get(one.name, {})) and isinstance(one.value, str)]
-    told = word_weights(schemas)
+    weights = word_weights(schemas)
     accepted: dict[str, list[Mention]] = {one.name: [one] for one in mine}
     barred = [*used, *_option_spans(text, schemas)]
-    found: list[Mention] = []
+    results: list[Mention] = []
     for _ in range(ROUNDS):  # a span that resembles an accepted one is accepted in the next round
         scored: list[tuple[float, int, Mention]] = []
         for name, places in accepted.items():
             of = kind(text, places[0].span)
             size = len(WORD.findall(places[0].value))
-            for span in candidates(text, of, [one.span for one in places], told[name]):
+            for span in candidates(text, of, [one.span for one in places], weights[name]):
                 if free_of(span, barred):
-                    worth = _similarity(text, of, places, span, told[name])
+                    worth = _similarity(text, of, places, span, weights[name])
                     if worth >= (ALIKE_WORDS if of == "words" else ALIKE):
                         one = Mention(name, span, text[slice(*span)])
                         scored.append((worth, -abs(len(WORD.findall(one.value)) - size), one))
         grown = False
         for _, _, one in sorted(scored, key=lambda one: one[:2], reverse=True):
             if free_of(one.span, barred):
-                found.append(one)
+                results.append(one)
                 barred.append(one.span)
                 accepted[one.name].append(one)
                 grown = True
         if not grown:
             break
-    return [one for one in found if not _one_place(text, accepted[one.name])]
+    return [one for one in results if not _one_place(text, accepted[one.name])]
 
 
 def _similarity(text: str, of: str, places: Sequence[Mention], span: Span, keywords: Collection[str]) -> float:
@@ -256,8 +256,8 @@ def _lists(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention]) -> 
     written = written_lists(text)
     if not any(span == mine[0].span for span, _ in written) and kind(text, mine[0].span) == "quoted":
         written = _quoted_lists(text)
-    taken = [one.span for one in own]
-    return [Mention(names[0], span, value) for span, value in written if free_of(span, taken)]
+    used = [one.span for one in own]
+    return [Mention(names[0], span, value) for span, value in written if free_of(span, used)]
 
 
 def _quoted_lists(text: str) -> list[tuple[Span, list[str]]]:
@@ -268,7 +268,7 @@ def _quoted_lists(text: str) -> list[tuple[Span, list[str]]]:
 
 def _numbers(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention], used: Sequence[Span]) -> list[Mention]:
     """The numbers that measure the same thing as a number of the first call."""
-    told = word_weights(schemas)
+    weights = word_weights(schemas)
     inside = [*used, *(span for span, _ in written_lists(text)), *(one.span for one in dates.dates(text))]
     inside += [span for span, _ in pieces.quotations(text)]
     every = numbers(text)[:MOST]
@@ -280,18 +280,18 @@ def _numbers(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention], u
         if number.span == one.span
     }
     firsts = {name: places[0] for name, places in accepted.items()}
-    found = _rounds(
+    results = _rounds(
         text, schemas, firsts, [one for one in every if free_of(one.span, inside) or one in firsts.values()]
     )
-    if found:
-        return found
+    if results:
+        return results
     for one in every:
         if not free_of(one.span, inside) or PRONOUN.search(text[max(0, one.span[0] - 10) : one.span[1]]):
             continue
         scored = [
             (worth + 2 * near, worth + near, name)
             for name, others in accepted.items()
-            for near in [nearness.nearness(text, one.span, told[name])]
+            for near in [nearness.nearness(text, one.span, weights[name])]
             if reading(one, schemas[name]) is not None
             and (worth := max(alike_numbers(text, one, other) for other in (others[0], *others[1:][-2:]))) > 0
             and not _another_unit(text, one, name, firsts)
@@ -299,9 +299,9 @@ def _numbers(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention], u
         _, worth, name = max(scored, default=(0.0, 0.0, ""))
         least = ALIKE_FURTHER if name and _moves_on(text, one, name, accepted[name][-1], firsts) else ALIKE_NUMBERS
         if worth >= least:
-            found.append(Mention(name, one.span, reading(one, schemas[name])))
+            results.append(Mention(name, one.span, reading(one, schemas[name])))
             accepted[name].append(one)
-    return found
+    return results
 
 
 def _rounds(
@@ -313,15 +313,15 @@ def _rounds(
     size = len(names)
     if size < 2 or len(every) < 2 * size or len(every) % size or [firsts[name] for name in names] != list(every[:size]):
         return []
-    found: list[Mention] = []
+    results: list[Mention] = []
     for i, one in enumerate(every[size:], size):
         name = names[i % size]
         value = reading(one, schemas[name])
         goes_on = i % size or ONWARDS.search(text, every[i - 1].span[1], one.span[0])
         if value is None or two_units(text, one, firsts[name]) or not goes_on:
             return []
-        found.append(Mention(name, one.span, value))
-    return found
+        results.append(Mention(name, one.span, value))
+    return results
 
 
 def _moves_on(text: str, one: Number, name: str, last: Number, firsts: Mapping[str, Number]) -> bool:

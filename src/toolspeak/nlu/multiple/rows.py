@@ -157,7 +157,7 @@ def completed(
     text: str, mentions: Sequence[Mention], parts: Sequence[Clause], schemas: Mapping[str, Schema], names: set[str]
 ) -> list[Mention]:
     """The mentions, completed for arguments that only one clause has, if every clause has something of that kind."""
-    taken = [one.span for one in mentions]
+    used = [one.span for one in mentions]
     more: list[Mention] = []
     for name in (
         name for name in schemas if name in names
@@ -169,7 +169,7 @@ def completed(
         if not lacking or len(lacking) == len(parts):
             continue
         new = [
-            _similar_spans(text, name, mine, part, schemas[name], [*taken, *(one.span for one in more)])
+            _similar_spans(text, name, mine, part, schemas[name], [*used, *(one.span for one in more)])
             for part in lacking
         ]
         if all(new):
@@ -209,14 +209,14 @@ def _similar_numbers(
     own = [number for number in every for one in mine if number.span == one.span]
     if not own:
         return []
-    told = word_weights({name: schema})[name]
+    weights = word_weights({name: schema})[name]
     free = [one for one in every if part.holds(one.span) and free_of(one.span, used)]
     least = 0.0 if _one_group(text, free) else LEAST
     scored: list[tuple[float, Mention]] = []
     for number in free:
         if (value := reading(number, schema)) is not None:
             worth = max(_number_similarity(text, number, one) for one in own) + nearness.nearness(
-                text, number.span, told
+                text, number.span, weights
             )
             if worth >= least:
                 scored.append((worth, Mention(name, number.span, value)))
@@ -239,8 +239,8 @@ def _set_spans(text: str, parts: Sequence[Clause]) -> None:
     starts = [0]
     for one, other in pairwise(parts):
         begin, end = one.ends(), other.begins()
-        breaks = [found.end() for found in SENTENCE.finditer(text, begin, end)]
-        joints = [found.start() for found in ONWARDS.finditer(text, begin, end)]
+        breaks = [match.end() for match in SENTENCE.finditer(text, begin, end)]
+        joints = [match.start() for match in ONWARDS.finditer(text, begin, end)]
         starts.append(breaks[0] if breaks else joints[-1] if joints else begin)
     for part, start, end in zip(parts, starts, [*starts[1:], len(text)], strict=True):
         part.span = (start, end)
@@ -273,7 +273,7 @@ def _everywhere(text: str, span: Span, end: int, parts: Sequence[Clause]) -> boo
 
 def _sentence(text: str, span: Span) -> Span:
     """The sentence around a span."""
-    start = max((found.end() for found in SENTENCE.finditer(text, 0, span[0])), default=0)
+    start = max((match.end() for match in SENTENCE.finditer(text, 0, span[0])), default=0)
     after = SENTENCE.search(text, span[1])
     return start, after.start() if after else len(text)
 
@@ -292,7 +292,7 @@ def _clause_values(
     clause mentions."""
     if len(parts) == 1:
         return dict(shared)
-    kept: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, value in shared.items():
         place = next((one.span for one in mentions if one.name == name), None)
         if schemas.get(name, {}).get("type") == "boolean":
@@ -303,18 +303,18 @@ def _clause_values(
             at = next(k for k, part in enumerate(parts) if part.holds(place))
             if at != i and not (at < i and again) and not _everywhere(text, place, place[1], parts):
                 continue
-        kept[name] = value
-    return kept
+        values[name] = value
+    return values
 
 
 def _switch(text: str, name: str, schema: Schema, value: Any, parts: Sequence[Clause], i: int) -> Any:
     """The value of a boolean in clause `i`; None if only another clause mentions it."""
-    told = [_switch_state(text[slice(*part.span)], name, schema) for part in parts]
-    if TRAILING.search(text[parts[-1].ends() :]) and all(one is None for one in told[:-1]):
+    states = [_switch_state(text[slice(*part.span)], name, schema) for part in parts]
+    if TRAILING.search(text[parts[-1].ends() :]) and all(one is None for one in states[:-1]):
         return value
-    if told[i] is not None:
-        return told[i]
-    return value if all(one is None for one in told) else None
+    if states[i] is not None:
+        return states[i]
+    return value if all(one is None for one in states) else None
 
 
 def _switch_state(text: str, name: str, schema: Schema) -> bool | None:

@@ -164,15 +164,15 @@ def left_words(text: str, start: int) -> list[str]:
     """The two words before a position in its sentence, the closer first, without articles."""
     before = BROKEN.split(text[max(0, start - AROUND) : start])[-1]
     skipped = ARTICLES | COPULAS
-    found = [stems.stem(word) for word in WORD.findall(before) if word.casefold() not in skipped]
-    return found[::-1][:2]
+    stemmed = [stems.stem(word) for word in WORD.findall(before) if word.casefold() not in skipped]
+    return stemmed[::-1][:2]
 
 
 def right_words(text: str, end: int) -> list[str]:
     """The two words after a position, up to punctuation."""
     after = re.split(r"[.?!;:,]\s|\n", text[end : end + AROUND])[0]
-    found = [stems.stem(word) for word in WORD.findall(after) if word.casefold() not in ARTICLES]
-    return ["0" if word.isdigit() else word for word in found[:2]]  # the value of a number makes no difference
+    stemmed = [stems.stem(word) for word in WORD.findall(after) if word.casefold() not in ARTICLES]
+    return ["0" if word.isdigit() else word for word in stemmed[:2]]  # the value of a number makes no difference
 
 
 def alike_numbers(text: str, one: Number, other: Number) -> float:
@@ -198,17 +198,17 @@ def two_units(text: str, one: Number, other: Number) -> bool:
 
 def _two_shares(text: str, one: Number, other: Number) -> bool:
     """Whether two percentages are of different things: a 15% tip and 8% tax."""
-    of = [stems.stem(found[1]) for number in (one, other) if (found := HEAD.match(text, number.span[1]))]
-    said = [word for word in of if word not in STOP_STEMS]
-    return len(said) > 1 and said[0] != said[1]
+    of = [stems.stem(match[1]) for number in (one, other) if (match := HEAD.match(text, number.span[1]))]
+    words = [word for word in of if word not in STOP_STEMS]
+    return len(words) > 1 and words[0] != words[1]
 
 
 def together(text: str, one: Span, other: Span) -> bool:
     """Whether two numbers are side by side; the ends of a range are not."""
     early, late = sorted((one, other))
-    found = TOGETHER.fullmatch(text, early[1], late[0])
-    said = found is not None and all(word.casefold() in stems.STOP for word in WORD.findall(found[1]))
-    return said and left_words(text, early[0])[:1] != ["betwe"]
+    match = TOGETHER.fullmatch(text, early[1], late[0])
+    connected = match is not None and all(word.casefold() in stems.STOP for word in WORD.findall(match[1]))
+    return connected and left_words(text, early[0])[:1] != ["betwe"]
 
 
 def unit_of(text: str, one: Number) -> str:
@@ -217,8 +217,8 @@ def unit_of(text: str, one: Number) -> str:
         return "%"
     if one.span[0] > 0 and text[one.span[0] - 1] in CURRENCY:
         return text[one.span[0] - 1]
-    found = UNIT.match(text, one.span[1])
-    return stems.stem(found[1]) if found and found[1].casefold() not in stems.STOP else ""
+    match = UNIT.match(text, one.span[1])
+    return stems.stem(match[1]) if match and match[1].casefold() not in stems.STOP else ""
 
 
 def _content_words_before(text: str, start: int) -> list[str]:

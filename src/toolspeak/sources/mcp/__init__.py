@@ -49,14 +49,14 @@ def mcp(
     Definitions are pinned in the file `pins` (True: the user's own; False: none) when they are first seen. A changed
     definition is refused with an InvalidTool that shows the change, until `accept` names it (True: all).
     """
-    held = None if pins is False else default_path() if pins is True else Path(pins)
+    path = None if pins is False else default_path() if pins is True else Path(pins)
     if not timeout > 0:
         raise UsageError(f"timeout: expected seconds above 0, got {timeout!r}")
     shared: dict[str, Any] = {
         "only": _listed(only),
         "without": _listed(without),
         "timeout": timeout,
-        "pins": Pins(held) if held else None,
+        "pins": Pins(path) if path else None,
         "accept": accept if isinstance(accept, bool) else _listed(accept),
     }
     several = _several(server)
@@ -82,20 +82,20 @@ def accept(
     `how` are the options with which `mcp` finds the server (`env`, `cwd`, `headers`, …). Raises UsageError if pins are
     switched off, and for a name that has not changed.
     """
-    held = default_path() if pins is True else pins
-    if held is None or held is False:
+    path = default_path() if pins is True else pins
+    if path is None or path is False:
         raise UsageError("pins are switched off: there is nothing to accept")
-    kept, found = Pins(held), dict[str, str]()
+    store, sources = Pins(path), dict[str, str]()
     with mcp(server, pins=False, **how) as tools:
         for one in tools.servers:
-            key = one.key(kept)
-            changed = kept.differences(key, one.offered)
+            key = one.key(store)
+            changed = store.differences(key, one.offered)
             wanted = {name: told for name, told in changed.items() if not names or name in names}
-            kept.accept(key, [told for told in one.offered if told["name"] in wanted])
-            found |= wanted
-    if absent := [name for name in names if name not in found]:
+            store.accept(key, [told for told in one.offered if told["name"] in wanted])
+            sources |= wanted
+    if absent := [name for name in names if name not in sources]:
         raise UsageError(f"nothing has changed in {', '.join(absent)}")
-    return found
+    return sources
 
 
 def _listed(names: str | Collection[str]) -> list[str]:

@@ -113,16 +113,16 @@ def address(
 
     Raises UsageError for anything else.
     """
-    made = _entry(server) if isinstance(server, Mapping) else _address(server)
-    if made.url and (env or cwd):
-        raise UsageError(f"{made.description} is not started here: env and cwd are for a command line")
-    if made.command and headers:
-        raise UsageError(f"headers go to an http address; {made.description} is a command line. Did you mean env?")
+    result = _entry(server) if isinstance(server, Mapping) else _address(server)
+    if result.url and (env or cwd):
+        raise UsageError(f"{result.description} is not started here: env and cwd are for a command line")
+    if result.command and headers:
+        raise UsageError(f"headers go to an http address; {result.description} is a command line. Did you mean env?")
     return replace(
-        made,
-        env={**made.env, **_texts({"env": env}, "env")},
-        cwd=os.fspath(cwd) if cwd is not None else made.cwd,
-        headers={**made.headers, **_texts({"headers": headers}, "headers")},
+        result,
+        env={**result.env, **_texts({"env": env}, "env")},
+        cwd=os.fspath(cwd) if cwd is not None else result.cwd,
+        headers={**result.headers, **_texts({"headers": headers}, "headers")},
     )
 
 
@@ -175,10 +175,10 @@ def _entry(entry: Mapping[str, Any]) -> Address:
 
 
 def _texts(entry: Mapping[str, Any], what: str) -> dict[str, str]:
-    given: Any = entry.get(what) or {}
-    if not isinstance(given, Mapping) or not all(isinstance(v, str) for v in cast("Mapping[Any, Any]", given).values()):
-        raise UsageError(f"the {what} of a server are texts by name; got {short(given)}")
-    return dict(cast("Mapping[str, str]", given))
+    texts: Any = entry.get(what) or {}
+    if not isinstance(texts, Mapping) or not all(isinstance(v, str) for v in cast("Mapping[Any, Any]", texts).values()):
+        raise UsageError(f"the {what} of a server are texts by name; got {short(texts)}")
+    return dict(cast("Mapping[str, str]", texts))
 
 
 NO_SDK = "MCP servers need the official SDK: pip install 'toolspeak[mcp]'"
@@ -190,8 +190,8 @@ def check_there(address: Address) -> None:
         raise MissingExtra(NO_SDK)
     for program in address.command[:1]:
         if shutil.which(program, path=address.env.get("PATH")) is None:
-            said = "expected a command line or an address (http://host:port/path)"
-            raise UsageError(f"there is no program {short(program)} on the PATH; {said}")
+            message = "expected a command line or an address (http://host:port/path)"
+            raise UsageError(f"there is no program {short(program)} on the PATH; {message}")
 
 
 def read_servers(path: str | os.PathLike[str]) -> dict[str, Mapping[str, Any]]:
@@ -210,24 +210,26 @@ def with_names(spec: str) -> tuple[str, list[str]]:
 
 def named_in(value: Any, file: Path) -> dict[str, Mapping[str, Any]]:
     """Return the servers that a file's JSON names. UsageError if it names none."""
-    found = servers_in(value)
-    if not found:
+    servers = servers_in(value)
+    if not servers:
         raise UsageError(
             f'{file} names no servers; expected {{"mcpServers": {{"NAME": {{"command": "…", "args": […]}}}}}}'
         )
-    return found
+    return servers
 
 
 def servers_in(value: Any) -> dict[str, Mapping[str, Any]] | None:
     """Return the servers that a file's JSON names; None if it names none."""
     if not isinstance(value, Mapping):
         return None
-    told = cast("Mapping[str, Any]", value)
-    held: Any = told.get("mcpServers", told.get("servers"))
-    if not isinstance(held, Mapping) or not all(
-        isinstance(one, Mapping) for one in cast("Mapping[Any, Any]", held).values()
+    config = cast("Mapping[str, Any]", value)
+    servers: Any = config.get("mcpServers", config.get("servers"))
+    if not isinstance(servers, Mapping) or not all(
+        isinstance(one, Mapping) for one in cast("Mapping[Any, Any]", servers).values()
     ):
         return None
     return {
-        str(name): one for name, one in cast("Mapping[Any, Mapping[str, Any]]", held).items() if not one.get("disabled")
+        str(name): one
+        for name, one in cast("Mapping[Any, Mapping[str, Any]]", servers).items()
+        if not one.get("disabled")
     }

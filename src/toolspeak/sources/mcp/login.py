@@ -90,9 +90,9 @@ async def _ignore(_: Any) -> None:
 
 
 def _unusable(address: Address, error: BaseException, flow: Flow) -> ToolError:
-    said = "it was logged in at, but " if flow.kept else ""
+    message = "it was logged in at, but " if flow.kept else ""
     why = "gave no answer in time" if isinstance(error, TimeoutError) else f"cannot be used: {error}"
-    return ToolError(f"the MCP server {address.description}: {said}{why}")
+    return ToolError(f"the MCP server {address.description}: {message}{why}")
 
 
 def _refuse_plain(url: str, server: Address) -> None:

@@ -108,24 +108,24 @@ def _no_number(word: str) -> Any:
 def _checked(data: Any, name: str, url: str = "") -> Document:
     if not isinstance(data, dict):
         raise UsageError(f"{name} is not an OpenAPI document: expected an object, got {short(data)}")
-    given = cast("dict[str, Any]", data)
-    if "swagger" in given:
+    document = cast("dict[str, Any]", data)
+    if "swagger" in document:
         raise UsageError(
-            f"{name} is Swagger {short(given['swagger'])}, which came before OpenAPI; versions 3.0 and later are read. "
+            f"{name} is Swagger {short(document['swagger'])}, which came before OpenAPI; versions 3.0 and later are read. "
             "Convert it first, for example with `npx swagger2openapi`"
         )
-    version = given.get("openapi")
+    version = document.get("openapi")
     if isinstance(version, float):  # without quotes: what was meant is plain
         version = str(version)
     if not isinstance(version, str):
         raise UsageError(f"{name} is not an OpenAPI document: it has no `openapi: 3…`")
     if not version.startswith("3."):
         raise UsageError(f"{name} is OpenAPI {short(version)}; versions 3.0 and later are read")
-    if not isinstance(given.get("paths", {}), dict):
-        raise UsageError(f"{name}, at #/paths: expected an object, got {short(given['paths'])}")
+    if not isinstance(document.get("paths", {}), dict):
+        raise UsageError(f"{name}, at #/paths: expected an object, got {short(document['paths'])}")
     try:
-        json.dumps(given, ensure_ascii=False).encode()
+        json.dumps(document, ensure_ascii=False).encode()
     except (UnicodeEncodeError, RecursionError) as error:
         what = "half a character" if isinstance(error, UnicodeEncodeError) else "parts that are nested too deep"
         raise UsageError(f"{name} holds {what}") from None
-    return Document(given, name, url, old=version.startswith("3.0"))
+    return Document(document, name, url, old=version.startswith("3.0"))

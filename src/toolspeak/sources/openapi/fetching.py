@@ -168,7 +168,7 @@ def _redirected(sent: SentRequest, status: int, location: str) -> SentRequest:
     """Return the request for a redirect. Raises ToolError if it must not be followed."""
     try:
         target = urljoin(sent.url, location)
-        shown = parse_address(target).shown
+        address = parse_address(target).shown
         here, there = origin(sent.url), origin(target)
     except (UsageError, ValueError):
         raise ToolError(
@@ -177,12 +177,12 @@ def _redirected(sent: SentRequest, status: int, location: str) -> SentRequest:
     if here == there:
         if status in (307, 308) or sent.method in ("GET", "HEAD"):
             return SentRequest(sent.method, target, sent.headers, sent.body)
-        kept = {name: text for name, text in sent.headers.items() if name.lower() != "content-type"}
-        return SentRequest("GET", target, kept)
+        headers = {name: text for name, text in sent.headers.items() if name.lower() != "content-type"}
+        return SentRequest("GET", target, headers)
     if sent.method not in ("GET", "HEAD"):
-        raise ToolError(f"the server redirects a {sent.method} to another one, {shown}, which is not followed")
+        raise ToolError(f"the server redirects a {sent.method} to another one, {address}, which is not followed")
     if here[0] == "https" and there[0] != "https":
-        raise ToolError(f"the server redirects to {shown}, without encryption, which is not followed")
+        raise ToolError(f"the server redirects to {address}, without encryption, which is not followed")
     return SentRequest(sent.method, target, {"Accept": sent.headers.get("Accept", "*/*")})
 
 

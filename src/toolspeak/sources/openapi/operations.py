@@ -229,12 +229,12 @@ class Maker:
         if not isinstance(content, Mapping) or not content:
             return None
         media = chosen(cast("Mapping[str, Any]", content))
-        told = self.document.follow(content[media], where)
-        schema: Any = told.get("schema", {})
+        body = self.document.follow(content[media], where)
+        schema: Any = body.get("schema", {})
         always = node.get("required") is True
         form = form_of(media)
         fields = None if form in ("text", "bytes") else self.schemas.fields(schema, where)
-        encoding: Any = told.get("encoding")
+        encoding: Any = body.get("encoding")
         if fields is not None and fields[0] and (always or not fields[1]):
             made = self.schemas.translate({"type": "object", "properties": fields[0], "required": fields[1]}, where)
             slots = tuple(self._field(name, encoding, fields[0][name], form) for name in made["properties"])
@@ -256,18 +256,18 @@ class Maker:
 
     def _field(self, name: str, encoding: Any, schema: Any, form: str) -> Slot:
         """Return how one field of a body is encoded; forms declare that like parameters."""
-        told: Any = cast("Mapping[str, Any]", encoding).get(name) if isinstance(encoding, Mapping) else None
-        given = cast("Mapping[str, Any]", told if isinstance(told, Mapping) else {})
-        style = given.get("style")
+        entry: Any = cast("Mapping[str, Any]", encoding).get(name) if isinstance(encoding, Mapping) else None
+        settings = cast("Mapping[str, Any]", entry if isinstance(entry, Mapping) else {})
+        style = settings.get("style")
         node: Mapping[str, Any] = self.document.follow(schema, name) if isinstance(schema, Mapping) else {}
         kind = node.get("type")
         plain = str(style) not in STYLES["field"]
         binary = form == "multipart" and _is_binary(node)
-        explode = given.get("explode")
+        explode = settings.get("explode")
         return Slot(
             _argument(name, "field", ()), "field", name, "form" if plain else str(style),
             explode if isinstance(explode, bool) else plain or style == "form",
-            json=plain and (kind == "object" or "json" in str(given.get("contentType"))), file=binary,
+            json=plain and (kind == "object" or "json" in str(settings.get("contentType"))), file=binary,
         )  # fmt: skip
 
 
@@ -298,10 +298,10 @@ def _as_text(schema: Any, slot: Slot) -> Any:
     """Return the schema for a file's content, which a model can write only as base64."""
     if not slot.file or not isinstance(schema, dict):
         return schema
-    given = cast("Fields", schema)
-    if given.get("type") == "array":
-        return {**given, "items": {"type": "string", "contentEncoding": "base64"}}
-    return {key: value for key, value in given.items() if key != "format"} | {"contentEncoding": "base64"}
+    node = cast("Fields", schema)
+    if node.get("type") == "array":
+        return {**node, "items": {"type": "string", "contentEncoding": "base64"}}
+    return {key: value for key, value in node.items() if key != "format"} | {"contentEncoding": "base64"}
 
 
 def _argument(name: str, place: str, used: Iterable[str]) -> str:

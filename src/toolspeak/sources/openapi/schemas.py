@@ -49,17 +49,17 @@ class Schemas:
 
     def whole(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Return the same schema with everything that it refers to, directly or not, under `$defs`."""
-        found: dict[str, Any] = {}
+        definitions: dict[str, Any] = {}
         waiting = list(_references(schema))
         while waiting:
             name = waiting.pop()
-            if name not in found:
-                found[name] = self._definition(name)
-                waiting += _references(found[name])
-        if not found:
+            if name not in definitions:
+                definitions[name] = self._definition(name)
+                waiting += _references(definitions[name])
+        if not definitions:
             return schema
-        whole = {**schema, "$defs": dict(sorted(found.items()))}
-        return folded(whole) if len(found) <= FOLDED else whole
+        whole = {**schema, "$defs": dict(sorted(definitions.items()))}
+        return folded(whole) if len(definitions) <= FOLDED else whole
 
     def fields(self, schema: Any, where: str) -> tuple[dict[str, Any], list[str]] | None:
         """Return the properties of an object schema and which are required; None if it has other constraints."""
@@ -89,10 +89,10 @@ class Schemas:
     def _definition(self, name: str) -> Any:
         if name not in self._made:
             ref = self._taken[name]
-            made = self.translate(self.document.at(ref, ref), ref)
-            if isinstance(made, dict):
-                cast("dict[str, Any]", made).pop("readOnly", None)
-            self._made[name] = made
+            schema = self.translate(self.document.at(ref, ref), ref)
+            if isinstance(schema, dict):
+                cast("dict[str, Any]", schema).pop("readOnly", None)
+            self._made[name] = schema
         return self._made[name]
 
     def _name(self, ref: str, where: str) -> str:
@@ -171,15 +171,15 @@ def _drop_read_only(node: dict[str, Any]) -> None:
     properties = node.get("properties")
     if not isinstance(properties, Mapping):
         return
-    given = cast("Mapping[str, Any]", properties)
-    kept = {
-        name: given[name]
-        for name in given
-        if not (isinstance(given[name], Mapping) and given[name].get("readOnly") is True)
+    fields = cast("Mapping[str, Any]", properties)
+    writable = {
+        name: fields[name]
+        for name in fields
+        if not (isinstance(fields[name], Mapping) and fields[name].get("readOnly") is True)
     }
-    if len(kept) < len(given):
-        node["properties"] = kept
-        required = [name for name in _listed(node.pop("required", None)) if name in kept]
+    if len(writable) < len(fields):
+        node["properties"] = writable
+        required = [name for name in _listed(node.pop("required", None)) if name in writable]
         if required:
             node["required"] = required
 
@@ -202,16 +202,16 @@ def _or_null(node: dict[str, Any]) -> dict[str, Any]:
     if isinstance(kind, str):
         return {**node, "type": [kind, "null"]} if kind != "null" else node
     if any(key in node for key in ("allOf", "anyOf", "oneOf")):
-        said = {key: node.pop(key) for key in ("description", "default") if key in node}
-        return {"anyOf": [node, {"type": "null"}], **said}
+        annotations = {key: node.pop(key) for key in ("description", "default") if key in node}
+        return {"anyOf": [node, {"type": "null"}], **annotations}
     return node
 
 
 def _examples(node: dict[str, Any]) -> None:
     """Keep one short example: objects and long texts cost more tokens than they are worth."""
-    given = node.pop("example", None)
+    example = node.pop("example", None)
     listed = node.pop("examples", None)
-    first: Any = next(iter(_listed(listed)), None) if given is None else given
+    first: Any = next(iter(_listed(listed)), None) if example is None else example
     if isinstance(first, (str, int, float)) and len(str(first)) <= EXAMPLE and "enum" not in node:
         node["examples"] = [first]
 

@@ -78,11 +78,11 @@ class Servers:
 
     def _variables(self) -> set[str]:
         listed: Any = self.document.data.get("servers")
-        found: set[str] = set()
+        names: set[str] = set()
         for one in cast("list[Any]", listed if isinstance(listed, list) else []):
             if isinstance(one, Mapping) and isinstance(cast("Any", one).get("variables"), Mapping):
-                found |= cast("Any", one)["variables"].keys()
-        return found
+                names |= cast("Any", one)["variables"].keys()
+        return names
 
 
 def _base(url: str, what: str) -> str:

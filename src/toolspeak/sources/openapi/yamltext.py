@@ -62,8 +62,8 @@ def read_yaml(text: str, name: str) -> Any:
 
 def _yaml_problem(error: Exception) -> str:
     mark = getattr(error, "problem_mark", None)
-    said = getattr(error, "problem", None) or str(error)
-    return f"{said}, line {mark.line + 1}, column {mark.column + 1}" if mark else str(said)
+    problem = getattr(error, "problem", None) or str(error)
+    return f"{problem}, line {mark.line + 1}, column {mark.column + 1}" if mark else str(problem)
 
 
 def _plain(data: Any, name: str) -> Any:
