@@ -105,7 +105,7 @@ async def _decided(
     can = model.capabilities
     told = streaming and not whole
     plan = decide(request, tries=tries, can=can, cut_stands=True, streamed=told, strategies=usual(can))
-    async with aclosing(play(plan, model)) as events:
+    async with aclosing(_settled(play(plan, model))) as events:
         async for event in events:
             match event:
                 case TextDelta() | Logprobs():
@@ -131,6 +131,28 @@ async def _decided(
                         yield piece
                 case _:
                     pass
+
+
+async def _settled(events: AsyncGenerator[Event | Done[Reply]]) -> AsyncGenerator[Event | Done[Reply]]:
+    """Yield the events, but the text after a broken call only at the end: it is the rest of that call if the model is
+    asked again, and is dropped then."""
+    rest: list[Event] | None = None
+    async with aclosing(events):
+        async for event in events:
+            match event:
+                case CallEnd(whole=False):
+                    rest = rest or []
+                case TextDelta() | Logprobs() if rest is not None:
+                    rest.append(event)
+                    continue
+                case Noted(Note(rule="re-asked")):
+                    rest = None
+                case Done():
+                    for late in rest or ():
+                        yield late
+                case _:
+                    pass
+            yield event
 
 
 def _ended(reply: Reply, request: Request, spent: Usage, notes: dict[Note, None], sent: int) -> Reply:
