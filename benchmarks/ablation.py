@@ -32,7 +32,7 @@ from toolspeak.events import Event, Finished, TextDelta
 from toolspeak.models.base import Capability
 from toolspeak.models.embedded.local import Local
 from toolspeak.nlu import action_verbs, assignment, evidence, intent, slots
-from toolspeak.nlu.entities import units
+from toolspeak.nlu.entities import number_units
 from toolspeak.nlu.multiple import calls
 from toolspeak.types import Request
 from toolspeak.wire.reading.collect import collect
@@ -120,7 +120,7 @@ VARIANTS: list[Variant] = [
         "no form, name or option looked for",
         [(evidence, "by_form", always({})), (evidence, "named", always([])), (evidence, "option", always(None))],
     ),
-    ("no units read", [(units, "unit_support", always(0.0))]),
+    ("no units read", [(number_units, "unit_support", always(0.0))]),
     ("no verbs of tools compared", [(action_verbs, "differ", always(False))]),
     ("no pieces grown to names", [(slots.pieces, "grown", lambda _text, span: span)]),
     ("one call at most", [(calls, "alternatives", first_alone), (calls, "clauses", always([]))]),

@@ -39,9 +39,9 @@ from toolspeak.evals.case import Case
 from toolspeak.evals.stats import difference, wilson
 from toolspeak.models.base import Counter
 from toolspeak.models.fallback import calling
-from toolspeak.nlu.entities.units import FULL
+from toolspeak.nlu.entities.number_units import FULL
 from toolspeak.search import ToolIndex
-from toolspeak.search.embed import Embedder, embedder
+from toolspeak.search.embedders import Embedder, embedder
 from toolspeak.search.router import ToolRouter
 from toolspeak.types import Reply, Request, Tool
 

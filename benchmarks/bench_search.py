@@ -140,7 +140,7 @@ class Remembered:
     """An embedder that is asked for a question once, though questions are asked again."""
 
     def __init__(self, name: str) -> None:
-        from toolspeak.search.embed import embedder
+        from toolspeak.search.embedders import embedder
 
         self.embedder, self.known = embedder(name), {}
         self.name = self.embedder.name

@@ -81,7 +81,7 @@ IMPURE_METHODS = {"now", "utcnow", "today", "uuid1", "uuid4", "read_text", "read
 BROAD_EXCEPTS: dict[str, str] = {
     "batch/ask.py": "a bad row is a row with an error, whatever it is, and never the end of the job",
     "batch/runner.py": "what went wrong with a row, or in reading the input, is raised after what is under way is finished",
-    "calling_thread.py": "what was raised in the calling thread is raised again where it is waited for",
+    "thread_bridge.py": "what was raised in the calling thread is raised again where it is waited for",
     "cli/__init__.py": "the end of the program: whatever went wrong is told in a line",
     "gateway/app.py": "the end of a request: whatever went wrong is told to the client in its own form",
     "gateway/http_exchange.py": "what watches over a request ends it, whatever went wrong",
@@ -89,7 +89,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     "gateway/serve/supervisor.py": "the end of a process: nobody else tells what went wrong",
     "drive.py": "what a task in the background raised is raised again where it is waited for",
     "gateway/merge.py": "what one of several streams raised is raised again where they are joined",
-    "ray/dataset.py": "what ended the pipeline in its own thread is raised again by who started it",
+    "ray/pipeline.py": "what ended the pipeline in its own thread is raised again by who started it",
     "running.py": "a tool is the user's code: whatever it raises becomes a result that the model reads",
     "sources/modules.py": "a tools file is the user's code: whatever it raises is told with its line",
     "sources/mcp/connection.py": "whatever ended a connection is told to everybody who waits for it",

@@ -13,7 +13,7 @@ from typing import Any
 from .audit import audit
 from .errors import ApprovalNeeded, NotApproved
 from .models.sampling import checked_function
-from .policy.digests import call_digest, definition_digest
+from .policy.approval_digests import call_digest, definition_digest
 from .policy.policy import Decision, Policy, checked_policy
 from .running import in_thread
 from .types import Message, Note, Origin, Pending, Tool, ToolCall

@@ -18,7 +18,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from .policy.digests import canonical, digest
+from .policy.approval_digests import canonical, digest
 from .policy.policy import Decision
 from .types import ToolCall
 

@@ -42,7 +42,7 @@ from .models.logs import log_effect, log_outcome
 from .models.offload import PlanEnd, close_plan, next_effect
 from .models.wrapper import score
 from .plan.effects import Ask, Effect, Plan, Run, Score, Tell
-from .policy.origin import for_model
+from .policy.content_origin import for_model
 from .types import Request, ToolResult
 from .wire.reading.collect import Collector
 

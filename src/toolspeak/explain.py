@@ -14,7 +14,7 @@ from .models.speaker import Speaker
 from .models.strategy import Strategy
 from .models.wrapper import within
 from .plan.effects import Ask, Score
-from .policy.origin import for_model
+from .policy.content_origin import for_model
 from .types import Message, Request, Schema
 from .verbs import Options, Prompt, job
 

@@ -18,14 +18,13 @@ from dataclasses import fields, replace
 from typing import Any, Unpack, cast
 
 from . import drive
-from .approval_store import ApprovalStore, StoredResult
 from .approvals import Answer, Edit
 from .drive import Done
 from .errors import CallError, NotApproved, StaleApproval, UsageError
 from .events import ArgumentsDelta, CallEnd, CallResult, CallStart, Event, Finished
 from .plan.calls import answer as answer_message, arguments_text
 from .plan.loop import labelled, loop
-from .policy.digests import call_digest, canonical, definition_digest
+from .policy.approval_digests import call_digest, canonical, definition_digest
 from .policy.policy import Policy
 from .running import in_thread
 from .schema.call_dicts import read_call
@@ -33,6 +32,7 @@ from .schema.suggestions import listed
 from .tool_results import exception_text, result_text
 from .toolbox import Toolbox
 from .types import Message, Pending, Reply, Step, ToolCall, ToolResult
+from .used_approvals import ApprovalStore, StoredResult
 from .verbs import Job, Options, job
 
 log = logging.getLogger(__name__)

@@ -21,7 +21,7 @@ from .models.fallback import calling, look
 from .models.reask_policy import ReaskPolicy, reask_policy
 from .models.resolve import model as named_model
 from .models.sampling import check_options, checked_function, checked_setting, sampling
-from .plan import checked, decide as deciding, summarize as concluding
+from .plan import checked, conclude as concluding, decide as deciding
 from .plan.effects import Plan, Run
 from .plan.extract import with_output
 from .plan.loop import Limits, loop

@@ -16,7 +16,7 @@ from world import ANSI, TOOLSPEAK, Cli, Terminal
 
 import toolspeak as ts
 from toolspeak.cli import root
-from toolspeak.sources.dialect_code import source_of
+from toolspeak.sources.dialect_writer import source_of
 
 REPLY = 'Look: <tool_call>{"name": "add", "arguments": {"a": 1, "b": 2,}}</tool_call>'
 TEMPLATE = """\

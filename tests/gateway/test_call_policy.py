@@ -21,7 +21,7 @@ from toolspeak.gateway.config.load import parse_config, summary
 from toolspeak.gateway.config.settings import Key
 from toolspeak.models.scripted import Scripted
 from toolspeak.models.speaker import Speaker
-from toolspeak.policy.origin import framed
+from toolspeak.policy.content_origin import framed
 from toolspeak.policy.policy import Policy
 
 Serve = Callable[..., Any]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import toolspeak as ts
-from toolspeak.models.embedded import logits as llama, weights
+from toolspeak.models.embedded import scoring as llama, weights
 from toolspeak.models.embedded.local import LlamaServer, Local
-from toolspeak.models.embedded.logits import ABREAST, KEPT, Llama
+from toolspeak.models.embedded.scoring import ABREAST, KEPT, Llama
 from toolspeak.types import Request
 
 xllamacpp = pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")

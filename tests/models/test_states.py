@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from toolspeak.models.embedded import states, weights
-from toolspeak.models.embedded.logits import Llama
+from toolspeak.models.embedded.scoring import Llama
 from toolspeak.models.embedded.states import LEAST, MOST, States
 
 pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 import toolspeak as ts
-from toolspeak.models.embedded import fetched, weights
+from toolspeak.models.embedded import package_download, weights
 from toolspeak.models.embedded.weights import Weights
 
 CONTENT = b"GGUF" + bytes(range(256)) * 8000  # 2 MB
@@ -162,7 +162,7 @@ def test_a_cache_that_cannot_be_written(shop: Weights, tmp_path: Path, monkeypat
 
 FETCH = """
 import sys, time
-from toolspeak.models.embedded import fetched, weights
+from toolspeak.models.embedded import weights
 shop = weights.Weights(*{fields!r})
 {before}
 try:
@@ -286,15 +286,15 @@ def test_a_folder_of_files_that_is_not_what_was_fetched_is_told_too(
 ) -> None:
     """The model of embeddings is several files: each is looked at, and read again when one has changed."""
     monkeypatch.setenv("TOOLSPEAK_CACHE", str(tmp_path))
-    parts = fetched.Parts("fake==1", "fake", lambda name: True, "", about="a", instead="b")
+    parts = package_download.Parts("fake==1", "fake", lambda name: True, "", about="a", instead="b")
     files = [parts.home() / "fake" / name for name in ("model.bin", "deep/words.json")]
     for file in files:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(b"right")
-    parts = replace(parts, digest=fetched.digest_of(parts.home()))
+    parts = replace(parts, digest=package_download.digest_of(parts.home()))
     read: list[Path] = []
-    digest = fetched.digest_of
-    monkeypatch.setattr(fetched, "digest_of", lambda folder: (read.append(folder), digest(folder))[1])
+    digest = package_download.digest_of
+    monkeypatch.setattr(package_download, "digest_of", lambda folder: (read.append(folder), digest(folder))[1])
     assert [parts.ensure() for _ in range(3)] == [parts.home()] * 3
     assert len(read) == 1
     (parts.home() / "fake" / "__pycache__").mkdir()

@@ -9,8 +9,8 @@ import pytest
 from toolspeak.nlu import evidence
 from toolspeak.nlu.assignment import reading
 from toolspeak.nlu.entities import spans as pieces
+from toolspeak.nlu.entities.number_units import unit_support
 from toolspeak.nlu.entities.numbers import numbers
-from toolspeak.nlu.entities.units import unit_support
 from toolspeak.stems import stems
 
 NONE: frozenset[str] = frozenset()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from toolspeak.plan.conclude import conclude
 from toolspeak.plan.effects import Ask, Score, score
-from toolspeak.plan.summarize import conclude
 from toolspeak.types import Reply
 
 MARK = "<|im_start|>"

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from properties import property_test
 from toolspeak.events import CallEnd, CallStart, Event, Finished, TextDelta
-from toolspeak.plan.stops import Stops
+from toolspeak.plan.stop_strings import Stops
 
 pieces = st.lists(st.text("abc", max_size=4), max_size=8)
 wanted = st.lists(st.text("abc", min_size=1, max_size=4), min_size=1, max_size=3)

@@ -12,8 +12,8 @@ import pytest
 
 import toolspeak as ts
 from cost import LINEAR, growth
+from toolspeak.plan.conclude import plainly, read
 from toolspeak.plan.faithful import faults
-from toolspeak.plan.summarize import plainly, read
 from toolspeak.types import Usage
 
 

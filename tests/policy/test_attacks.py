@@ -24,7 +24,7 @@ from toolspeak.drive import Done
 from toolspeak.gateway.call_policy import CallPolicy, policed
 from toolspeak.gateway.generation import answer
 from toolspeak.models.fallback import calling
-from toolspeak.policy.origin import framed
+from toolspeak.policy.content_origin import framed
 from toolspeak.types import Request
 
 SINKS = ("send_email", "transfer", "delete_file", "unlock_door", "write_file", "post", "run_shell", "share_file")

@@ -16,8 +16,8 @@ import pytest
 import toolspeak as ts
 from properties import is_fast
 from replies import answered, calls, native
-from toolspeak.approval_store import ApprovalStore
 from toolspeak.errors import ServerFailed
+from toolspeak.used_approvals import ApprovalStore
 
 removed: list[str] = []
 

@@ -10,7 +10,7 @@ import pytest
 from toolspeak.errors import InvalidTool
 from toolspeak.schema.check import check
 from toolspeak.schema.infer import as_tool
-from toolspeak.schema.repair import repair
+from toolspeak.schema.repair_schema import repair
 from toolspeak.types import Tool
 
 

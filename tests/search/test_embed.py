@@ -16,7 +16,7 @@ import pytest
 np = pytest.importorskip("numpy", reason="the extra dense is not installed")
 
 import toolspeak as ts  # noqa: E402
-from toolspeak.search.embed import LENGTHS, TEXTS, Embedder, Remote, embedder  # noqa: E402
+from toolspeak.search.embedders import LENGTHS, TEXTS, Embedder, Remote, embedder  # noqa: E402
 
 Answer = Callable[[dict[str, Any]], tuple[int, Any]]
 

@@ -14,7 +14,7 @@ np = pytest.importorskip("numpy", reason="the extra dense is not installed")
 
 import toolspeak as ts  # noqa: E402
 from toolspeak.search import vectors  # noqa: E402
-from toolspeak.search.embed import Embedder  # noqa: E402
+from toolspeak.search.embedders import Embedder  # noqa: E402
 from toolspeak.search.vectors import TOGETHER, CachingEmbedder  # noqa: E402
 
 

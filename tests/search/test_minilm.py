@@ -16,7 +16,7 @@ safetensors = pytest.importorskip("safetensors.numpy", reason="the extra dense i
 
 import toolspeak as ts  # noqa: E402
 from properties import thinned  # noqa: E402
-from toolspeak.models.embedded.fetched import digest_of  # noqa: E402
+from toolspeak.models.embedded.package_download import digest_of  # noqa: E402
 from toolspeak.search import minilm  # noqa: E402
 from toolspeak.search.minilm import ROOT, WEIGHTS, MiniLm  # noqa: E402
 

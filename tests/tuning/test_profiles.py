@@ -16,13 +16,13 @@ import toolspeak as ts
 from toolspeak import evals
 from toolspeak.gateway.config.settings import ModelSettings
 from toolspeak.gateway.registry import build as served
-from toolspeak.models import profiles
+from toolspeak.models import tuned_profiles
 from toolspeak.models.embedded.local import Local
 from toolspeak.models.fallback import Adaptive
-from toolspeak.models.profiles import Profile
 from toolspeak.models.resolve import bare
 from toolspeak.models.servers.logprobs import LogprobScorer
 from toolspeak.models.strategy import Strategy, Way
+from toolspeak.models.tuned_profiles import Profile
 
 SERVER = "http://127.0.0.1:9/v1#m"
 
@@ -33,7 +33,7 @@ def form(way: Way, dialect: str = "", *, held: bool = True, server: dict[str, ob
 
 def keep(name: str, chosen: Strategy) -> Path:
     model = bare(name)
-    return profiles.save(Profile(model.name, profiles.key_of(model), chosen, {"at": "today"}))
+    return tuned_profiles.save(Profile(model.name, tuned_profiles.key_of(model), chosen, {"at": "today"}))
 
 
 def dialect_of(model: ts.Model) -> str:
@@ -49,12 +49,12 @@ def test_a_profile_is_followed_by_name_alone(kept: Path) -> None:
     assert dialect_of(ts.model("local")) == "hermes"
     assert dialect_of(ts.model("local", dialect="react")) == "react"
     assert isinstance(ts.model("local:other.gguf"), Local), "another model"
-    read = profiles.recall(bare("local"))
+    read = tuned_profiles.recall(bare("local"))
     assert read is not None
     assert (read.strategy, read.measured) == (replace(form("prompted", "hermes"), profile=str(path)), {"at": "today"})
-    assert profiles.every() == [read]
-    assert profiles.forget(bare("local")) == path
-    assert profiles.forget(bare("local")) is None
+    assert tuned_profiles.every() == [read]
+    assert tuned_profiles.forget(bare("local")) == path
+    assert tuned_profiles.forget(bare("local")) is None
     assert isinstance(ts.model("local"), Local)
 
 
@@ -120,14 +120,14 @@ def test_what_cannot_be_used_is_warned_of(
     assert "is ignored" in said
 
     assert re.search(why, said)
-    assert profiles.forget(bare("local")) == path
+    assert tuned_profiles.forget(bare("local")) == path
 
 
 def test_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     keep("local", form("prompted", "hermes"))
     monkeypatch.setenv("TOOLSPEAK_PROFILES", "off")
     assert isinstance(ts.model("local"), Local)
-    assert profiles.every() == []
+    assert tuned_profiles.every() == []
     with pytest.raises(ts.UsageError, match="switched off"):
         keep("local", form("scored"))
 

@@ -17,11 +17,11 @@ The modules, from the bottom up:
 - `job` combines them for `ts.batch` and `toolspeak batch`.
 """
 
-from .job import (
+from .summary import Summary as Summary
+from .verbs import (
     BatchJob as BatchJob,
     BatchOptions as BatchOptions,
     abatch as abatch,
     batch as batch,
     read_batch as read_batch,
 )
-from .summary import Summary as Summary

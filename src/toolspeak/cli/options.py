@@ -75,7 +75,7 @@ def _log(_: click.Context, __: click.Parameter, count: int) -> None:
     if not log.handlers:
         log.addHandler(logging.NullHandler())  # without a handler, Python prints warnings by itself
     warned = logging.getLogger(
-        "toolspeak.models.profiles"
+        "toolspeak.models.tuned_profiles"
     )  # a profile changes how a model is prompted: say so even without --verbose
     warned.handlers.clear()
     if not count:

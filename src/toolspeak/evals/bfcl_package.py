@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..models.embedded.fetched import Parts
+from ..models.embedded.package_download import Parts
 
 PACKAGE = "bfcl-eval==2026.3.23"
 ROOT = "bfcl_eval"

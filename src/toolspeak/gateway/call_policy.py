@@ -15,8 +15,8 @@ from typing import Literal
 from ..audit import audit
 from ..drive import Done
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta
+from ..policy.content_origin import for_model, with_labels
 from ..policy.globs import name_fits
-from ..policy.origin import for_model, with_labels
 from ..policy.policy import Policy
 from ..schema.call_dicts import read_call
 from ..types import Note, Reply, Request, ToolCall

@@ -36,13 +36,13 @@ from .base import Capability, Model
 from .http import Http
 from .http.providers import hosted
 from .native import Native
-from .profiles import recall as recall_profile, warn
 from .servers.capabilities import ServerCapabilities, recall
 from .servers.logprobs import LogprobScorer, ScoreMethod
 from .servers.probe import server_capabilities
 from .servers.self_description import described, glance, server_context
 from .speaker import Speaker
 from .strategy import NO_PREFERENCES, Known, Preferences, Strategy, known_of, strategy
+from .tuned_profiles import recall as recall_profile, warn
 from .wrapper import Wrapper, within
 
 log = logging.getLogger(__name__)

@@ -58,7 +58,7 @@ def model(
     - `replay:FILE`: the answers of a recording, see `replay`
 
     With `dialect` tools are written into the prompt in that dialect. Without it the model is asked as `toolspeak tune`
-    found best, where it did (see `models.profiles`), else by what is known of it (see `models.strategy`); a choice of
+    found best, where it did (see `models.tuned_profiles`), else by what is known of it (see `models.strategy`); a choice of
     `native` or `api` counts before a profile. Before the first request with tools a server of your own is asked one cheap
     question about them, unless `look` is False. `key` stands before the environment. `temperature`, `max_tokens`, `top_p`,
     `top_k` and `extra_body` (further fields for the server, such as `{"min_p": 0.1}`) are for requests that set none of

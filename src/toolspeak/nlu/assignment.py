@@ -17,7 +17,7 @@ from ..schema.kinds import DECIMAL
 from ..schema.stepwise_json import Digits
 from ..types import Schema
 from . import evidence
-from .entities import dates, nearness, spans as pieces, units
+from .entities import dates, nearness, number_units, spans as pieces
 from .entities.numbers import EXACT, SECONDS, Number, numbers, runs, written_lists
 from .entities.spans import Span
 from .number_alignment import MOST, assign
@@ -200,7 +200,7 @@ def _context_support(filling: PartialCall, name: str, one: Number, names: Sequen
 
 def _unit_support(filling: PartialCall, one: Number, names: Sequence[str]) -> dict[str, float]:
     """How strongly a number's unit supports each argument, divided among the arguments that it supports."""
-    speaks = {name: units.unit_support(filling.text, one, name, filling.cues[name]) for name in names}
+    speaks = {name: number_units.unit_support(filling.text, one, name, filling.cues[name]) for name in names}
     shared = max(1, sum(worth > 0 for worth in speaks.values()))
     return {name: worth / shared for name, worth in speaks.items()}
 
@@ -242,10 +242,10 @@ def _is_fraction(description: str) -> bool:
 
 def _unit_of_time(description: str) -> int:
     """The seconds of the unit of time in a description; 0 if it has none or several."""
-    units = re.findall(rf"\bin ({'|'.join(SECONDS)})s?\b", description) or re.findall(
+    number_units = re.findall(rf"\bin ({'|'.join(SECONDS)})s?\b", description) or re.findall(
         rf"\b({'|'.join(SECONDS)})s?\b", description
     )
-    named = {SECONDS[unit] for unit in units}
+    named = {SECONDS[unit] for unit in number_units}
     return named.pop() if len(named) == 1 else 0
 
 

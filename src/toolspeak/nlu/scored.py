@@ -14,10 +14,10 @@ from functools import reduce
 from typing import Any
 
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta
+from ..plan.conclude import conclude
 from ..plan.effects import Plan, spending, tell
 from ..plan.prompted import check_parts, last_question, offered, words
-from ..plan.stops import Stops
-from ..plan.summarize import conclude
+from ..plan.stop_strings import Stops
 from ..schema.check import check
 from ..types import Note, Request, Tool, Usage
 from ..wire.dialect import Dialect

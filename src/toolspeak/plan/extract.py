@@ -14,7 +14,7 @@ from ..errors import GenerationError, InvalidCall, InvalidTool
 from ..schema.adapter import adapter
 from ..schema.coerce import coerce
 from ..schema.infer import as_tool
-from ..schema.repair import KEYWORDS, repair, repair_any
+from ..schema.repair_schema import KEYWORDS, repair, repair_any
 from ..schema.tidy import generator, tidy
 from ..schema.validators import OPEN, judge
 from ..schema.walk import resolve

@@ -12,7 +12,7 @@ from ..errors import InvalidTool
 from ..schema import stepwise_json
 from ..schema.bounded_cache import BoundedCache
 from ..schema.check import check
-from ..schema.repair import repair_any
+from ..schema.repair_schema import repair_any
 from ..schema.validators import judge
 from ..schema.weight import weight
 from ..types import Message, Note, Reply, Request, Schema, Tool

@@ -30,7 +30,7 @@ from .constrain import constrain, unheld
 from .effects import Ask, Plan
 from .json_reply import in_words
 from .late_tools import apart
-from .stops import Stops
+from .stop_strings import Stops
 from .stray_markers import StrayMarkers
 
 Reads = Callable[[Event | None], Iterable[Event]]

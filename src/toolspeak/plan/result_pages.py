@@ -18,7 +18,7 @@ from itertools import groupby
 from typing import Any
 
 from ..api.json_stream import records
-from ..policy.origin import framed_part
+from ..policy.content_origin import framed_part
 from ..schema.suggestions import free_name
 from ..tool_results import fair_share
 from ..types import Message, Tool

@@ -17,8 +17,8 @@ from ..schema.call_dicts import read_call
 from ..schema.dataclass_parameters import clear_names
 from ..schema.suggestions import did_you_mean, listed, near
 from ..types import Message, Origin, Tool, ToolCall, ToolEffect
+from .content_origin import origins
 from .globs import name_fits
-from .origin import origins
 from .rules import EFFECTS, Rule, is_there, parsed, rule
 
 Verdict = Literal["allow", "ask", "deny"]

@@ -10,6 +10,6 @@ combine it with the pure `batch.task`. `columns` reads and writes batches in Ray
 rows and records go through `staging`, `actor` answers them, `dataset` is the pipeline and `connect` the cluster.
 """
 
-from .cluster import batch as batch
+from .driver import batch as batch
 from .stages import parse as parse, render as render
 from .verbs import Decide as Decide, Extract as Extract

@@ -18,7 +18,7 @@ from ..errors import DuplicateTool, InvalidTool
 from ..types import Origin, Tool, ToolEffect
 from .bind import Binding, Injected as Injected
 from .docstring import read_docstring
-from .repair import repair
+from .repair_schema import repair
 from .validators import judge
 
 P = ParamSpec("P")

@@ -11,7 +11,7 @@ from ..errors import ServerFailed
 from .vectors import CachingEmbedder
 
 if TYPE_CHECKING:
-    from .embed import Embedder
+    from .embedders import Embedder
     from .postings import Bools, Floats
 
 WORDS = 0.4

@@ -28,7 +28,7 @@ from .terms import terms, visible
 
 if TYPE_CHECKING:
     from .dense import DenseVectors
-    from .embed import Embedder
+    from .embedders import Embedder
     from .postings import Postings
 
 MOST_TERMS = 256
@@ -52,7 +52,7 @@ class ToolIndex:
     """Tools that can be searched by what they do. `tools` are functions, Tools, dicts, or a Toolbox.
 
     `examples` maps the names of tools to questions that they answer. `embed` is an embedder or its name (`"minilm"`,
-    `"http://host/v1#model"`; see `search.embed`): then the meaning of a question counts beside its words. `groups`
+    `"http://host/v1#model"`; see `search.embedders`): then the meaning of a question counts beside its words. `groups`
     maps names to tools, or to names and patterns of tools, such as `{"mail": mail_box, "home": ["light_*"]}`: then a
     model selects hierarchically (see `search.hierarchy`), and tools that are only in a group are added. Raises
     DuplicateTool for two tools of one name, and MissingExtra without the extra `search`, or `dense` for `embed`.
@@ -233,7 +233,7 @@ def _postings() -> Postings:
 
 def _meanings(embed: str | Embedder) -> DenseVectors:
     from .dense import DenseVectors
-    from .embed import embedder
+    from .embedders import embedder
 
     return DenseVectors(embedder(embed))
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingExtra, WeightsError
-from ..models.embedded.fetched import Parts
+from ..models.embedded.package_download import Parts
 
 if TYPE_CHECKING:
     import numpy as np

@@ -31,7 +31,7 @@ from .inner_calls import Ear, answered_here, events_of
 from .priority import servers
 from .query import AnsweredCalls, AnsweredRound, Names, Remember
 from .search_tool import SearchConversation, query, replayed, search_tool
-from .token_ratio import known, learn, ratio
+from .token_calibration import known, learn, ratio
 from .tool_views import MOST, Room, View, view, weighed
 
 log = logging.getLogger(__name__)

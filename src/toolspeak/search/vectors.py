@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ServerFailed
 from ..files import replacing
-from ..models.embedded.fetched import cache_dir, one_at_a_time
+from ..models.embedded.package_download import cache_dir, one_at_a_time
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from .embed import Embedder
+    from .embedders import Embedder
 
     Floats = NDArray[np.float32]
 

@@ -16,8 +16,8 @@ from ..errors import ModelError
 from ..evals.compare import ALPHA, PairedCounts, compare, p_text
 from ..evals.results import Record
 from ..evals.stats import Estimate, median, wilson
-from ..models.profiles import Profile, save
 from ..models.strategy import Strategy
+from ..models.tuned_profiles import Profile, save
 
 VALIDATION = "held-back"
 """The value of a case's `split` field that reserves it for the final comparison."""

@@ -22,9 +22,9 @@ from ..evals.results import Record
 from ..evals.runner import STOPPING, OnRecord
 from ..models.base import Model
 from ..models.fallback import as_tuned
-from ..models.profiles import key_of, slug
 from ..models.resolve import bare
 from ..models.strategy import Strategy
+from ..models.tuned_profiles import key_of, slug
 from ..schema.infer import as_tools
 from ..types import Tool
 from .candidates import Candidate, candidates

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..dialects import get, names
 from ..errors import UsageError
-from ..sources.dialect_code import source_of
+from ..sources.dialect_writer import source_of
 from ..types import Reply, Tool, ToolCall
 from ..wire.decode import parse
 from ..wire.detect import detect, unrendered

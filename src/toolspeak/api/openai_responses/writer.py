@@ -34,9 +34,9 @@ from ..sse import CONTENT_TYPE
 from .client_tools import CALLED, CLIENT_TOOLS
 from .hosted_calls import HostedItem, begun_events, hosted_item, listing, listing_events, sealed_events, sealed_run
 from .logprobs import write_logprob
-from .reply_events import reply_events
 from .summary_item import SEALED, check_summary, sealed_summary
 from .text_events import message_done, thought_done
+from .whole_reply_events import reply_events
 
 REASONS: dict[Finish, str] = {
     "length": "max_output_tokens",

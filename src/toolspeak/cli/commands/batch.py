@@ -132,7 +132,7 @@ def batch(
     No row is lost or written twice: after Ctrl-C, a crash or a kill, run the same command to continue. A row that
     fails becomes a record with an error. The exit code is 1 if any record has an error.
     """
-    from ...batch.job import batch as run_batch
+    from ...batch.verbs import batch as run_batch
     from ..options import model_by_name
     from ..policy_file import read_policy_option
     from ..terminal import answers
@@ -162,7 +162,7 @@ def batch(
 
 def _on_cluster(address: str | None, workers: int | None) -> Callable[..., Summary]:
     """The batch on a cluster. Ray prints its warnings on standard output, which belongs to the summary here."""
-    from ...ray.cluster import batch as cluster_batch
+    from ...ray.driver import batch as cluster_batch
 
     def run(*args: Any, **options: Any) -> Summary:
         with contextlib.redirect_stdout(sys.stderr):

@@ -78,16 +78,16 @@ def chat(files: tuple[str, ...], go_on: bool, **given: Any) -> None:
 
     Each line is a question. /help lists the commands. Conversations are saved as JSON in the user's state folder.
     """
-    from .. import history
+    from .. import saved_conversations
     from ..call_approval import approver
     from ..policy_file import read_policy
     from ..terminal import answers
     from ..tool_sources import runnable, toolbox
 
     with answers(typing=typed()) as out:
-        path = history.latest() if go_on else history.new()
-        messages = history.read(path) if go_on else []
-        files = files or (history.tools(path) if go_on else ())
+        path = saved_conversations.latest() if go_on else saved_conversations.new()
+        messages = saved_conversations.read(path) if go_on else []
+        files = files or (saved_conversations.tools(path) if go_on else ())
         box = runnable(toolbox(files))
         policy = read_policy(given["policy_file"]) if given["policy_file"] else None
         ask = approver(policy, approve=given["approve"])
@@ -214,9 +214,9 @@ class Conversation:
         self.note(self.about)
 
     def _reset(self) -> None:
-        from .. import history
+        from .. import saved_conversations
 
-        self.messages, self.path = [], history.new()
+        self.messages, self.path = [], saved_conversations.new()
         self.note("a new conversation")
 
     def _retry(self) -> None:
@@ -256,14 +256,14 @@ class Conversation:
         self.note(str(explain(messages, tools=self.box, model=self.model, **self.sampling)))
 
     def _save(self, name: str) -> None:
-        from .. import history
+        from .. import saved_conversations
 
         path = Path(name).expanduser()
         if not name or path.exists():
             why = f"{name} exists already" if name else "no name was given"
             raise UsageError(f"/save: expected the name of a new file; {why}")
         try:
-            history.write(path, self.messages, self.model.name, self.files)
+            saved_conversations.write(path, self.messages, self.model.name, self.files)
         except OSError as error:
             raise UsageError(f"{path} cannot be written: {error.strerror}") from None
         self.note(f"saved {len(self.messages)} messages in {path}")
@@ -278,7 +278,7 @@ class Conversation:
     # -------------------------------------------------------------- asking
 
     def _ask(self, content: Content) -> None:
-        from .. import history
+        from .. import saved_conversations
         from ..run_view import Show, answer, show_open, without_pending
 
         begin: list[Message] = [{"role": "system", "content": self.system}] if self.system and not self.messages else []
@@ -294,6 +294,6 @@ class Conversation:
         show_open(reply)
         self.messages = without_pending(reply)
         try:
-            history.write(self.path, self.messages, self.model.name, self.files)
+            saved_conversations.write(self.path, self.messages, self.model.name, self.files)
         except OSError as error:
             self.note(f"the conversation cannot be stored in {self.path}: {error.strerror}")

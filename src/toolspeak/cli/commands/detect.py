@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ...errors import TemplateError
-from ...sources.dialect_code import source_of
+from ...sources.dialect_writer import source_of
 from ..inputs import Template, is_gguf, template_of, texts_of
 from ..options import Command, complete_file, typed
 from .dialects import written

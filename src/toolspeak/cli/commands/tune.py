@@ -11,7 +11,7 @@ from ...errors import ModelError, UsageError
 from ..options import Command, complete_dialect, complete_file, complete_model, model_by_name, tools_option
 
 if TYPE_CHECKING:
-    from ...models.profiles import Profile
+    from ...models.tuned_profiles import Profile
     from ...tuning import Outcome
     from ..terminal import Out
 
@@ -159,13 +159,13 @@ def _questions(out: Out, options: dict[str, Any]) -> None:
 
 
 def _show(out: Out, name: str | None, as_json: bool) -> None:
-    from ...models import profiles
+    from ...models import tuned_profiles
     from ...models.resolve import bare
 
     if name is None:
-        known_profiles = profiles.every()
+        known_profiles = tuned_profiles.every()
     else:
-        one = profiles.recall(bare(name))
+        one = tuned_profiles.recall(bare(name))
         known_profiles = [one] if one else []
     if as_json:
         out.json([{**one.record(), "path": str(one.path)} for one in known_profiles])
@@ -190,8 +190,8 @@ def _profile(out: Out, one: Profile, *, whole: bool) -> None:
 
 
 def _forget(name: str) -> None:
-    from ...models import profiles
+    from ...models import tuned_profiles
     from ...models.resolve import bare
 
-    gone = profiles.forget(bare(name))
+    gone = tuned_profiles.forget(bare(name))
     click.echo(f"removed {gone}" if gone else f"{name} has no profile", err=True)

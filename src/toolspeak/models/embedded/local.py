@@ -34,9 +34,9 @@ from ..base import Capability
 from ..sampling import NONE, Sampling
 from ..strategy import Known
 from ..unsupported_settings import without_unsupported
-from . import gguf_header, logits as llama, states, weights
+from . import gguf_header, scoring as llama, states, weights
 from .llama_body import SAMPLING, SHORT, body_of, is_short, raise_error, read_chunk, unused
-from .logits import Llama
+from .scoring import Llama
 from .states import States
 
 CONTEXT = 4096

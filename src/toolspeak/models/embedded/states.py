@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...files import replacing
-from .fetched import cache_dir
+from .package_download import cache_dir
 
 log = logging.getLogger(__name__)
 

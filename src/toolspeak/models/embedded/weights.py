@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ...errors import WeightsError
-from .fetched import cache_dir as cache_dir, check_once, expect, fetch, one_at_a_time, say
+from .package_download import cache_dir as cache_dir, check_once, expect, fetch, one_at_a_time, say
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from mcp_types.version import is_version_at_least
 
 from ...approvals import Approval, Approve
 from ...display import unhidden
-from ...policy.digests import digest
+from ...policy.approval_digests import digest
 from ...types import ToolCall
 
 ENDS_WITH_QUESTION = "2026-07-28"

@@ -16,8 +16,8 @@ from ..decode import parse
 from ..dialect import ID as ID_SLOT, INDEX, NAME as NAME_SLOT, Dialect, NumberedName, Part
 from ..reading.lexicon import MARK
 from .holes import NUMBER, Body, Samples, body_of
-from .margins import margins
 from .probe import BOTH, ID, NAME, TEXT, TOOLS, Probe, call, common_end, common_start, marked, probe
+from .turn_literals import margins
 
 
 @lru_cache(64)

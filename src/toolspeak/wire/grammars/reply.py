@@ -9,7 +9,7 @@ from ...types import Tool
 from ..dialect import Dialect
 from .call_openers import first_words, openers, trigger
 from .calls import answer, calls, section
-from .messages import messages
+from .headed_messages import messages
 from .rules import EMPTY, Grammar, Lit, Node, Repeat, Rules, Text, Token, alt, chars, heads, opt, seq
 
 Thought = Literal["may", "open", "never"]

@@ -29,7 +29,7 @@ from ..dialect import Tagged
 from ..reading.json_tokens import quoted
 from ..reading.source import SPACE, Malformed, Scan, at, blank, expect, peek
 from ..reading.state import State
-from .spellings import CLOSERS, QUOTES, SpelledOpener, opener, unquoted
+from .parameter_tag_variants import CLOSERS, QUOTES, SpelledOpener, opener, unquoted
 from .typed import ahead, as_json, text_until, token_ahead, value
 
 WORDS = re.compile(r"\s+|(?<=>)(?=<)").split

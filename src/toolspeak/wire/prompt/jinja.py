@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, cast
 
 from ...errors import TemplateError
-from .jinja_work import MOST, too_deep
+from .jinja_limits import MOST, too_deep
 
 SIZE = 1_000_000
 """The most characters of a template."""

@@ -14,7 +14,7 @@ from html import unescape
 from ..dialect import DEFAULT_SERVER, ID, INDEX, NAME, SERVER, Arguments, Json, JsonCall, Maybe, NumberedName, Raw, Slot
 from ..holes import ARGUMENTS, json_call, numbered_name
 from ..holes.hole import Tail
-from ..holes.spellings import unquoted
+from ..holes.parameter_tag_variants import unquoted
 from ..holes.typed import ahead
 from .call_repairs import behind, closing, missing, trailing
 from .form_words import Form, first_words, name_ends, words_of

@@ -9,9 +9,9 @@ from functools import lru_cache
 from ..dialect import NAME, Dialect, Header, JsonCall
 from .form_words import Form, first_words
 from .head_words import bare_heads, body_begins, channels, route, vocabulary
+from .name_tag_variants import other_tags
 from .prompt_tail import ending, within_thought
 from .source import Marks, literal_words, marks
-from .spelled_names import other_tags
 
 CALL, TEXT, CODE, HEAD, END, FRAME = "call", "text", "code", "head", "end", "frame"
 THINK, UNTHINK, THOUGHT = "think", "unthink", "thought"

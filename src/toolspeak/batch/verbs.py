@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack, cast
 
-from ..calling_thread import Here, run_sync_here
 from ..errors import UsageError
 from ..models.sampling import check_options, checked_function
+from ..thread_bridge import Here, run_sync_here
 from ..verbs import Settings
 from ..wire.dialect import Dialect
 from . import openai_batch

@@ -25,21 +25,21 @@ from ..batch.ask import Asker
 from ..batch.formats import Format
 from ..batch.identify import Identifier
 from ..batch.inputs import Input
-from ..batch.job import BatchJob, BatchOptions, Here, feed
 from ..batch.openai_batch import OpenAITask
 from ..batch.prompts import Prompt
 from ..batch.row import Row, unreadable
 from ..batch.store import DONE, FAILED, UNREADABLE, Store
 from ..batch.summary import Summary
 from ..batch.task import Task, Verb
-from ..calling_thread import run_sync_here
+from ..batch.verbs import BatchJob, BatchOptions, Here, feed
 from ..errors import UsageError
 from ..models.resolve import DEFAULT, VARIABLE
 from ..schema.infer import as_tools
+from ..thread_bridge import run_sync_here
 from ..types import Tool
 from .actor import Work
 from .connect import check_address, cluster
-from .dataset import Pipeline
+from .pipeline import Pipeline
 from .staging import BLOCK, HOME, Merge, Staging, new_run
 
 POLL = 0.2
