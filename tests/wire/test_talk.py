@@ -60,6 +60,8 @@ TALK = {
     "a line that is commented": "# {call}\nNothing was done.",
     "another such line": "So:\n// {call}\nNothing was done.",
     "a third such line": "-- {call}\nNothing was done.",
+    "a quotation whose first line alone is marked": "The log:\n> {call}\n\nThat was it.",
+    "an indented call whose first line alone is": "An example:\n\n    {call}\n\nSo it is done.",
     "lines that are quoted, first": "> {quoted}\nHe wrote so.",
     "a fence in a longer one": "````markdown\n```\n{call}\n```\n````\nThat is how it is written.",
 }
@@ -93,6 +95,14 @@ def test_a_call_where_calls_stand(d: Dialect) -> None:
 def test_a_call_in_a_fence(d: Dialect) -> None:
     for what, text in FENCES.items():
         assert whole(d, told(text, d)) == ["find"], what
+
+
+@pytest.mark.parametrize("d", FENCED, ids=lambda d: d.name)
+def test_a_fence_between_words_and_a_call_is_an_example(d: Dialect) -> None:
+    call = wire(d, find("two words")).strip()
+    assert whole(d, f"For example:\n```\n{call}\n```\nNow:\n{call}") == ["find"]
+    for chunk in (f"For example:\n```\n{call}\n```\n{call}", f"One:\n```\n{call}\n```\n```\n{call}\n```"):
+        assert len(whole(d, chunk)) == 1 + chunk.startswith("One"), chunk
 
 
 @pytest.mark.parametrize("d", TALKING, ids=lambda d: d.name)

@@ -51,14 +51,11 @@ FUNCTIONGEMMA = Dialect(
     ),
 )
 
+FIELDS = Keywords("{", "}", ":", ('<|"|>',), escapes=False, bare=True, constants=("true", "false", "None"))
 GEMMA4 = Dialect(
     "gemma4",
-    (
-        "<|tool_call>call:",
-        NAME,
-        Keywords("{", "}", ":", ('<|"|>',), escapes=False, bare=True, constants=("true", "false", "None")),
-        "<tool_call|>",
-    ),
+    ("<|tool_call>call:", NAME, FIELDS, "<tool_call|>"),
+    forms=(("call:", NAME, FIELDS), ("<|tool_call>:call:", NAME, FIELDS, "<tool_call|>"), ("<call>", NAME, FIELDS)),
     thinking=Thinking("<|channel>thought\n", "\n<channel|>", also=("<|channel>",)),
     frame=("<turn|>", "<|tool_response>", "<|channel>", "<|channel>thought", "<channel|>"),
     stop=("<turn|>", "<|tool_response>"),

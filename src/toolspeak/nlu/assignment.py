@@ -288,7 +288,7 @@ def with_digits(value: Any, schema: Schema) -> Any:
         return {key: with_digits(one, {}) for key, one in cast("dict[str, Any]", value).items()}
     if isinstance(value, list):
         items: Any = schema.get("items")
-        inner = cast("Schema", items) if isinstance(items, Mapping) else {}
+        inner: Schema = cast("Schema", items) if isinstance(items, Mapping) else {}
         return [with_digits(one, inner) for one in cast("list[Any]", value)]
     return value
 

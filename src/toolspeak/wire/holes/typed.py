@@ -140,6 +140,9 @@ def as_json(text: str, allowed: Kinds, note: Note) -> str:
     if body and not kind and (made := _repaired(body, allowed, note)):
         return made
     if "string" not in allowed:
+        if plain := _unescaped(body):
+            note("escaped-value", body[:40])
+            return plain
         note("kept-as-text", body[:40])
     return quoted(text)
 
@@ -178,6 +181,15 @@ def _repaired(body: str, allowed: Kinds, note: Note) -> str | None:
     for rule, detail in notes:
         note(*(("python-literal", "") if rule in FROM_PYTHON else (rule, detail)))
     return "".join(parts)
+
+
+def _unescaped(body: str) -> str:
+    """The object or list in a text that is escaped like the content of a JSON string, `[{\\"id\\": 1}]`; "" if it is none."""
+    whole = whole_value(f'"{body}"', 0) if '\\"' in body else None
+    if whole is None or whole[1] < len(body) + 2:
+        return ""
+    text = str(whole[0])
+    return text if _json_kind(text) in ("object", "array") else ""
 
 
 def _transcoded(body: str, kind: str, note: Note) -> str | None:

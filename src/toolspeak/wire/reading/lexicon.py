@@ -21,6 +21,8 @@ QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»"}
 """Quotation marks with their closers."""
 COMMENTS = ("#", "//", "--")
 """Beginnings of a comment line in which the opener of a call or message is the first word."""
+LINES = (">", "")
+"""Beginnings of a quoted line without their white space: of a quotation, and of an indented line."""
 TICKS = ("`", "``")
 """Beginnings of inline code."""
 ELEMENTS = {"<code>": "</code>", "<pre>": "</pre>"}

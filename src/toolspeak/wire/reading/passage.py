@@ -122,7 +122,7 @@ def pass_quoted(s: State, p: Program, word: str, opener: str = "") -> Scan[None]
     yield from _pass_words(s, (opener, *p.lead(opener)) if opener else p.lead(word[1:]))
     opener = opener or word[1:]
     end, last = p.shown.get(word, "`"), "\n" if opener in ("", "{", "[") else "\n\n"
-    if end == "\n\n":
+    if end.isspace():
         end = last
     ends = (end,) if word in OPEN or end.isspace() else (end, last)
     hit = yield from _visible_until(s, p, ends, opener in p.starts)

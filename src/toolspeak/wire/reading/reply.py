@@ -24,6 +24,7 @@ from .lexicon import (
     FENCE,
     FRAME,
     HEAD,
+    LINES,
     TEXT,
     THINK,
     THOUGHT,
@@ -129,10 +130,10 @@ def _show(s: State, p: Program, word: str, block: CodeBlock) -> Scan[None]:
     if word == FENCE:
         return (yield from block.fence(s))
     opener = ""
-    if word in (*TICKS, *ELEMENTS) or word.strip() in COMMENTS:
+    if word in (*TICKS, *ELEMENTS) or word.strip() in (*COMMENTS, *LINES):
         opener = yield from at(s, *p.openers, *p.starts, eat=False)
         lines = word not in ELEMENTS and "\n" in SPACE(s.text, s.pos)[0]
-        if word not in TICKS and (lines or not opener):
+        if word not in TICKS and word.strip() not in LINES and (lines or not opener):
             return None
         opener = "" if lines else opener
     elif s.broken and word == p.element:
@@ -179,9 +180,8 @@ def thought(s: State, p: Program) -> Scan[Match | None]:
 
 
 def draft(s: State, p: Program, word: str) -> Scan[str | None]:
-    """Reads on after the beginning of a call inside a thought, up to the word that ends the thought, or the next such
-    beginning. It is part of the thought, unless only closers follow the calls: then the reply has no other end. Until
-    that is known, everything up to a limit is held back."""
+    """Reads on after the beginning of a call in a thought, up to the word that ends the thought, or the next beginning.
+    It is thought, unless only closers follow. Until that is known, everything up to a limit is held back."""
     if p.closers is None or p.opening is None:
         return None
     keep_from(s, word)
@@ -290,11 +290,12 @@ def message_head(s: State, p: Program, word: str, now: str) -> Scan[str]:
 
 
 def _note_text_after_call(s: State, p: Program) -> Scan[None]:
-    """Whether the text continues after a call inside it: on its line or, after an unfinished sentence, anywhere. Then
-    it only talks about the call. Markers of another dialect around its calls are no text."""
+    """Notes a text that continues after a call inside it: on its line or, after a fence or an unfinished sentence,
+    anywhere. Then it only talks about the call. Markers of another dialect around its calls are no text."""
     c = yield from following(s)
     same = s.fenced or s.unfinished or "\n" not in SPACE(s.text, s.pos)[0]
-    if not (c and s.ending and s.within and same) or (yield from at(s, *p.legal, eat=False)):
+    legal = (*p.fences, *p.d.stop) if s.fenced else p.legal
+    if not (c and s.ending and s.within and same) or (yield from at(s, *legal, eat=False)):
         return
     marked = yield from marked_to_its_end(s)
     s.note("other-markers" if marked else "trailing-text", c)
@@ -314,7 +315,7 @@ def attempt(s: State, p: Program, word: str, thinking: bool) -> Scan[bool]:
     yield from after_call(s, p.strays, p.openers)
     yield from _note_text_after_call(s, p)
     c = yield from following(s)
-    if not c or c not in "{[" or c not in p.entries:
+    if s.doubtful or c not in p.entries.keys() & {"{", "["}:
         s.settle()  # otherwise what follows decides whether the last call counts
     return True
 
