@@ -273,6 +273,12 @@ def test_18_a_thought_that_the_prompt_opened(d: Dialect) -> None:
         assert parse(f"hm {wire(d, *TWO)}", d, TOOLS, closed).text.strip() == "hm"
 
 
+def test_18_a_thought_that_the_prompt_opened_in_a_message() -> None:
+    prompt = "[gMASK]<sop><|user|>\nHi<|assistant|>\n<think>\nI"
+    reply = parse(" wonder.\n</think>\n\nHello.", ts.dialect("glm4"), TOOLS, prompt)
+    assert (reply.thought.strip(), reply.text) == ("wonder.", "Hello.")
+
+
 @EVERY
 def test_19_a_call_that_is_cut_is_not_whole(d: Dialect) -> None:
     value = "some words that go on"

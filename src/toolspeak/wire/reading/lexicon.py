@@ -202,11 +202,9 @@ class Program:
         if d.thinking and (word := d.thinking.open.strip()) and tail.endswith(word):
             line = d.thinking.close.isspace() and d.thinking.close in prompt.rpartition(word)[2]
             return "" if line else THINK
-        if d.header:
-            return self._message(d.header, prompt.rstrip())
-        if d.thinking and d.thinking.open.strip():
-            return THINK if within_thought(d, d.thinking, prompt) else ""
-        return ""
+        if d.thinking and within_thought(d, d.thinking, prompt):
+            return THINK
+        return self._message(d.header, prompt.rstrip()) if d.header else ""
 
     def lead(self, word: str) -> tuple[str, ...]:
         """The words that complete the opener that begins with this word."""

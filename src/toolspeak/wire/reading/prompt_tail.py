@@ -15,7 +15,10 @@ CONTROL = re.compile(r"<\|[^\s<>|]{1,60}\|>|</s>|<[a-z]+_of_turn>|\[/?[A-Z_]{3,}
 
 def within_thought(d: Dialect, thinking: Thinking, prompt: str) -> bool:
     """Whether the prompt, which continues a message, ends inside a thought."""
-    before, word, behind = prompt.rpartition(thinking.open.strip())
+    opener = thinking.open.strip()
+    if not opener:
+        return False
+    before, word, behind = prompt.rpartition(opener)
     if not d.stop and (before[-1:] not in LEADS or CONTROL.search(behind)):
         return False  # the ends of turns are unknown, so the words may be in a user's turn
     ends = (thinking.close.strip() or thinking.close, *d.stop, *d.control, d.layout.end.strip() if d.layout else "")
