@@ -12,7 +12,7 @@ import logging
 import os
 import sqlite3
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import fields, replace
 from typing import Any, Unpack, cast
@@ -95,10 +95,13 @@ async def play(
     task = job(messages, tools, options)
     task.box.check_injected()
     approvals = ApprovalStore(store)
-    stored = await in_thread(lambda: approvals.results([one.digest for one in pending]))
-    paused = _Paused(messages, pending, stored)
+    digests = [one.digest for one in pending]
+    stored, closed = await in_thread(lambda: (approvals.results(digests), approvals.closed(digests)))
+    paused = _Paused(messages, pending, stored, closed)
     calls = paused.answered(answers, task.box)
     task = await task.ready()
+    ended = [paused.pending[call.id] for call in calls if not _is_approved(answers[call.id])]
+    await in_thread(lambda: approvals.close((one.digest, one.expires) for one in ended))
     for event in _events(calls):
         yield event
     results = await _results(calls, answers, paused, task, replace(policy, allow=(), ask=("*",)), approvals)
@@ -171,18 +174,22 @@ class _Paused:
     """A conversation that ends with calls of which some have no result yet.
 
     `open` are those calls by id. `kept` are stored results of calls that ran before, by the digests of their
-    approvals.
+    approvals. `closed` are the digests of calls that were refused or answered before.
     """
 
     def __init__(
-        self, messages: Sequence[Message], pending: Sequence[Pending], stored: Mapping[str, StoredResult]
+        self,
+        messages: Sequence[Message],
+        pending: Sequence[Pending],
+        stored: Mapping[str, StoredResult],
+        closed: Collection[str],
     ) -> None:
         places = [at for at, message in enumerate(messages) if message.get("tool_calls")]
         if not places or not pending:
             raise UsageError("there is nothing to resume: expected a reply with pending calls, received one without")
         at = places[-1]
         self.before, self.asking, self.results = list(messages[:at]), messages[at], list(messages[at + 1 :])
-        self.pending, self.kept = {one.id: one for one in pending}, stored
+        self.pending, self.kept, self.closed = {one.id: one for one in pending}, stored, closed
         done = {message.get("tool_call_id") for message in self.results}
         calls = [read_call(call) for call in self.asking.get("tool_calls", [])]
         self.ids = [call.id for call in calls]
@@ -237,7 +244,9 @@ class _Paused:
         return call
 
     def _check(self, one: Pending, box: Toolbox) -> None:
-        """Raises StaleApproval if the approval would be for something else than was shown."""
+        """Raises StaleApproval if the approval would be for something else than was shown, or comes too late."""
+        if one.digest in self.closed:
+            raise _stale(one, "it was refused or answered before, and then it is closed")
         if one.digest not in self.kept:  # otherwise it has run already
             self._check_tool(one, box)
         if call_digest(one.definition, one.id, one.arguments, self.before, one.expires) != one.digest:

@@ -15,6 +15,7 @@ from collections.abc import Generator, Iterable
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from .errors import ToolError, UsageError
 from .files import state_folder
@@ -25,6 +26,7 @@ MARGIN = 30 * 86_400.0
 """Seconds for which a used approval is remembered after it expires, because clocks can be set back."""
 _SCRIPT = """
 CREATE TABLE IF NOT EXISTS used (digest TEXT PRIMARY KEY, expires REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS closed (digest TEXT PRIMARY KEY, expires REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS result (digest TEXT PRIMARY KEY, expires REAL NOT NULL, kept TEXT NOT NULL);
 """
 
@@ -64,6 +66,19 @@ class ApprovalStore:
         except (OSError, sqlite3.Error) as error:
             raise UsageError(f"used approvals cannot be stored in {self.path}: {error}. Nothing has run") from error
 
+    def close(self, calls: Iterable[tuple[str, float]]) -> None:
+        """Marks calls, each with its digest and the time until which it can be approved, as not to be approved any
+        more: a person refused or answered them. Raises UsageError if that cannot be stored."""
+        rows = list(calls)
+        if not rows:
+            return
+        try:
+            with self._writing() as database:
+                database.executemany("INSERT OR IGNORE INTO used VALUES (?, ?)", rows)
+                database.executemany("INSERT OR IGNORE INTO closed VALUES (?, ?)", rows)
+        except (OSError, sqlite3.Error) as error:
+            raise UsageError(f"refused calls cannot be stored in {self.path}: {error}. Nothing has run") from error
+
     def keep(self, digest: str, expires: float, arguments: str, result: ToolResult) -> None:
         """Stores the result of an approved call until the approval expires. Raises OSError and sqlite3.Error."""
         failed = None if result.error is None else str(result.error)
@@ -73,15 +88,23 @@ class ApprovalStore:
 
     def results(self, digests: Iterable[str]) -> dict[str, StoredResult]:
         """The stored results, by the digests of their approvals. Raises UsageError."""
+        rows = self._rows("SELECT kept FROM result WHERE digest = ? AND expires >= ?", digests)
+        return {digest: StoredResult(*json.loads(row[0])) for digest, row in rows.items()}
+
+    def closed(self, digests: Iterable[str]) -> frozenset[str]:
+        """Those of the digests whose calls a person refused or answered. Raises UsageError."""
+        return frozenset(self._rows("SELECT 1 FROM closed WHERE digest = ? AND expires >= ?", digests))
+
+    def _rows(self, query: str, digests: Iterable[str]) -> dict[str, tuple[Any, ...]]:
+        """The rows that a query finds by a digest, as far as they have not expired. Raises UsageError."""
         if not self.path.exists():
             return {}
-        reading = "SELECT kept FROM result WHERE digest = ? AND expires >= ?"
         try:
             with self._connected() as database:
-                rows = {one: database.execute(reading, (one, time.time())).fetchone() for one in digests}
+                rows = {one: database.execute(query, (one, time.time())).fetchone() for one in digests}
         except (OSError, sqlite3.Error) as error:
             raise UsageError(f"used approvals cannot be read in {self.path}: {error}. Nothing has run") from error
-        return {digest: StoredResult(*json.loads(row[0])) for digest, row in rows.items() if row}
+        return {digest: row for digest, row in rows.items() if row}
 
     @contextmanager
     def _connected(self) -> Generator[sqlite3.Connection]:
@@ -99,6 +122,7 @@ class ApprovalStore:
             database.execute("BEGIN IMMEDIATE")
             now = time.time()
             database.execute("DELETE FROM used WHERE expires < ?", (now - MARGIN,))
-            database.execute("DELETE FROM result WHERE expires < ?", (now,))
+            for table in ("result", "closed"):
+                database.execute(f"DELETE FROM {table} WHERE expires < ?", (now,))  # noqa: S608 - our own names
             yield database
             database.execute("COMMIT")

@@ -380,7 +380,7 @@ async def _everything(url: str) -> list[str]:
     ]  # fmt: skip
     async with aiohttp.ClientSession() as session:
         for path, body in bodies:
-            for model in ("good", "down", "failing", "flaky", "odd", CANARIES["model"]):
+            for model in ("good", "down", "failing", "broken", "flaky", "odd", CANARIES["model"]):
                 for headers in (good, wrong):
                     where = f"{url}{path}?api_key={CANARIES['query']}"
                     async with session.post(where, json={"model": model, **body}, headers=headers) as response:
@@ -411,12 +411,13 @@ def test_no_canary_comes_out_of_anything(tmp_path: Any) -> None:
         reply = json.loads(json.dumps(COMPLETION).replace("Hello", CANARIES["reply"]))
         async with (
             upstream(200, reply) as good, upstream(401, error) as failing, upstream(200, CANARIES["error"]) as odd,
-            upstream(made=Flaky()) as flaky,
+            upstream(500, error) as broken, upstream(made=Flaky()) as flaky,
         ):  # fmt: skip
             config = tmp_path / "gateway.toml"
             models = {
                 "good": good.url,
                 "failing": failing.url,
+                "broken": broken.url,
                 "flaky": flaky.url,
                 "odd": odd.url,
                 "down": "http://127.0.0.1:9",

@@ -194,7 +194,6 @@ def approvals(world: World, text: str) -> list[Callable[[], Any]]:
         lambda: go(altered("pending", 0, "expires", value=9e9)),
         lambda: go(altered("messages", 0, "content", value="another conversation")),
         lambda: go(data, answers={"c1": True}),
-        lambda: go(data, answers={"c0": "yes"}),
         lambda: go(data, answers={"c0": 1}),
     ]
 
@@ -211,6 +210,16 @@ def test_no_approval_is_good_for_anything_else(tmp_path: Path, monkeypatch: pyte
     for _ in range(3):  # and the right one, which is good once
         ts.resume(text, {"c0": True}, tools=world.tools(), model=native("Done."), policy=POLICY)
     assert world.reached == [call]
+
+
+def test_a_text_is_a_refusal_and_closes_the_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLSPEAK_APPROVALS", str(tmp_path / "approvals.sqlite"))
+    world = World()
+    reply = ts.run("go", tools=world.tools(), model=native(calls(("unlock_door", {"door": 1}))), policy=POLICY)
+    ts.resume(reply, {"c0": "yes"}, tools=world.tools(), model=native("Done."), policy=POLICY)
+    with pytest.raises(ts.StaleApproval):
+        ts.resume(reply, {"c0": True}, tools=world.tools(), model=native("Done."), policy=POLICY)
+    assert world.reached == []
 
 
 def through_the_gateway(call: Call, history: list[Any], policy: ts.Policy) -> list[str]:

@@ -124,6 +124,21 @@ def test_an_approval_is_used_once() -> None:
     assert removed == ["a"]
 
 
+@pytest.mark.parametrize("first", [False, "not today", ts.Answer("it is gone")])
+@pytest.mark.parametrize("then", [True, ts.Edit({"path": "b"})])
+def test_a_call_that_was_refused_or_answered_is_closed(first: Any, then: Any) -> None:
+    """It cannot be approved from an older copy of the reply; the same answer continues the run again."""
+    reply = paused(REMOVE, ("remove", {"path": "c"}))
+    resumed(reply, {"c0": first})
+    for again in forms(reply):
+        with pytest.raises(ts.StaleApproval, match=r"'c0' of 'remove' .*refused or answered before"):
+            resumed(again, {"c0": then, "c1": True})
+    assert removed == []
+    assert [one.id for one in resumed(reply, {"c0": first}).pending] == ["c1"]
+    assert resumed(reply, {"c0": False, "c1": True}).text == "Done."
+    assert removed == ["c"]
+
+
 @pytest.mark.parametrize("answer", [True, ts.Edit({"path": "b"})])
 def test_the_result_of_an_approved_call_outlives_a_model_that_fails(answer: Any) -> None:
     """The model fails right behind the call: the same answers go on with what the call gave, in whatever form."""
