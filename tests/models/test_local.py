@@ -200,6 +200,17 @@ def test_a_run() -> None:
     assert "Rome" in reply.text
 
 
+@pytest.mark.parametrize("question", ["Book a table.", "Please book a table for tonight"])
+def test_a_call_that_cannot_be_filled_is_said_not_to_be_made(question: str) -> None:
+    def book_table(people: int, time: str) -> str:
+        """Book a table in the restaurant."""
+        raise AssertionError
+
+    reply = ts.run(question, tools=[book_table], model="local")
+    assert reply.text == "book_table was not called: the required argument 'people' is missing (an integer)."
+    assert [note.rule for note in reply.notes] == ["unfilled"]
+
+
 def test_an_extraction() -> None:
     from dataclasses import make_dataclass
 

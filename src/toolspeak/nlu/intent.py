@@ -92,6 +92,11 @@ class Choice:
     tool: Tool[..., Any]
     surplus: float
 
+    @property
+    def clear(self) -> bool:
+        """Whether the request needs the tool although its arguments are not in the request."""
+        return self.surplus > FILLED_WORTH
+
     def stands(self, notes: Sequence[Note]) -> bool:
         """Whether the tool is called, given how well its arguments could be filled: `notes` mention those that were
         copied."""

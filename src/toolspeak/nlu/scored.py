@@ -3,7 +3,7 @@
 The plan scores which tool makes the request most likely (`intent`), then fills each argument from the text of the
 request (`slots`), for as many calls as it needs (`multiple`). Nothing is sampled, so that temperature, seed and
 similar settings have no effect; a note says so. If the request lacks a required argument there is no call, and the
-model answers in words. After a tool result, the model puts it into words; it is not offered tools again.
+answer says what is missing, or the model answers in words if the request may need no tool. After a tool result, the model puts it into words; it is not offered tools again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..plan.effects import Plan, spending, tell
 from ..plan.prompted import check_parts, last_question, offered, words
 from ..plan.stop_strings import Stops
 from ..schema.check import check
-from ..types import Note, Request, Tool, Usage
+from ..types import Note, Problem, Request, Tool, Usage
 from ..wire.dialect import Dialect
 from ..wire.reading.collect import add_usage
 from .intent import choose
@@ -51,8 +51,19 @@ def scored(
 def _concluded(request: Request, question: str, results: list[str]) -> Plan[None]:
     """A sentence about the results of earlier calls."""
     reply = yield from conclude(question, results[0] if len(results) == 1 else "\n".join(results))
-    stopped = Stops(request.stop).feed([TextDelta(reply.text), Finished("stop", reply.usage)])
-    yield from tell(*(Noted(note) for note in reply.notes), *stopped)
+    yield from tell(*(Noted(note) for note in reply.notes))
+    yield from _known_text(request, reply.text, reply.usage)
+
+
+def _known_text(request: Request, text: str, usage: Usage) -> Plan[None]:
+    """A text that is known already."""
+    yield from tell(*Stops(request.stop).feed([TextDelta(text), Finished("stop", usage)]))
+
+
+def _not_called(tool: Tool[..., Any], problems: Sequence[Problem]) -> str:
+    """The answer if the request needs a tool and lacks its arguments. A weak model, left to answer in words, claims that
+    the tool was called."""
+    return f"{tool.name} was not called: {'; '.join(dict.fromkeys(problem.message for problem in problems))}."
 
 
 def _call_events(name: str, call_id: str, arguments: Mapping[str, Any]) -> tuple[Event, ...]:
@@ -80,7 +91,10 @@ def _decided(
     if request.choice == "auto" and (problems or not choice.stands(notes)):
         # No tool is called with required arguments that are not in the request.
         yield from tell(*(Noted(note) for note in unfilled))
-        yield from words(request, dialect, can, ids)
+        if problems and choice.clear and request.schema is None:
+            yield from _known_text(request, _not_called(tool, problems), reduce(add_usage, spent, Usage()))
+        else:
+            yield from words(request, dialect, can, ids)
         return
     yield from tell(
         *(event for arguments in calls for event in _call_events(tool.name, ids(), arguments)),
