@@ -100,8 +100,7 @@ async def play(
     paused = _Paused(messages, pending, stored, closed)
     calls = paused.answered(answers, task.box)
     task = await task.ready()
-    ended = [paused.pending[call.id] for call in calls if not _is_approved(answers[call.id])]
-    await in_thread(lambda: approvals.close((one.digest, one.expires) for one in ended))
+    await in_thread(lambda: approvals.close(paused.refused(answers)))
     for event in _events(calls):
         yield event
     results = await _results(calls, answers, paused, task, replace(policy, allow=(), ask=("*",)), approvals)
@@ -218,6 +217,11 @@ class _Paused:
                 f"{call.id[:80]}: these arguments cannot replace those of the call, which stays pending: {error}"
             )
         return call
+
+    def refused(self, answers: Answers) -> list[tuple[str, float]]:
+        """The calls that a person refused or answered: the digest of each, and until when it could be approved."""
+        ended = [self.pending[key] for key, answer in answers.items() if not _is_approved(answer)]
+        return [(one.digest, one.expires) for one in ended]
 
     def left(self, answers: Answers) -> tuple[Pending, ...]:
         """The calls that stay pending."""

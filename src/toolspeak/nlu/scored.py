@@ -22,7 +22,7 @@ from ..schema.check import check
 from ..types import Note, Problem, Request, Tool, Usage
 from ..wire.dialect import Dialect
 from ..wire.reading.collect import add_usage
-from .intent import choose
+from .intent import Choice, choose
 from .multiple.calls import calls_for
 
 
@@ -60,10 +60,16 @@ def _known_text(request: Request, text: str, usage: Usage) -> Plan[None]:
     yield from tell(*Stops(request.stop).feed([TextDelta(text), Finished("stop", usage)]))
 
 
-def _not_called(tool: Tool[..., Any], problems: Sequence[Problem]) -> str:
-    """The answer if the request needs a tool and lacks its arguments. A weak model, left to answer in words, claims that
-    the tool was called."""
-    return f"{tool.name} was not called: {'; '.join(dict.fromkeys(problem.message for problem in problems))}."
+def _without_call(
+    request: Request, choice: Choice, problems: Sequence[Problem], usage: Usage, in_words: Plan[None]
+) -> Plan[None]:
+    """The answer if the tool is not called. A weak model, left to answer `in_words`, claims that it was: if the request
+    clearly needs the tool and lacks its arguments, the answer says so."""
+    if not all((problems, choice.clear, request.schema is None)):
+        yield from in_words
+        return
+    messages = dict.fromkeys(problem.message for problem in problems)
+    yield from _known_text(request, f"{choice.tool.name} was not called: {'; '.join(messages)}.", usage)
 
 
 def _call_events(name: str, call_id: str, arguments: Mapping[str, Any]) -> tuple[Event, ...]:
@@ -88,18 +94,16 @@ def _decided(
     calls, notes = yield from spending(calls_for(tool, question, several=request.parallel), spent)
     problems = [problem for arguments in calls for problem in check(tool, arguments)]
     unfilled = tuple(Note("unfilled", problem.message) for problem in problems)
+    usage = reduce(add_usage, spent, Usage())
     if request.choice == "auto" and (problems or not choice.stands(notes)):
         # No tool is called with required arguments that are not in the request.
         yield from tell(*(Noted(note) for note in unfilled))
-        if problems and choice.clear and request.schema is None:
-            yield from _known_text(request, _not_called(tool, problems), reduce(add_usage, spent, Usage()))
-        else:
-            yield from words(request, dialect, can, ids)
+        yield from _without_call(request, choice, problems, usage, words(request, dialect, can, ids))
         return
     yield from tell(
         *(event for arguments in calls for event in _call_events(tool.name, ids(), arguments)),
         *(Noted(note) for note in (*notes, *unfilled, *_unsampled(request))),
-        Finished("tool_calls", reduce(add_usage, spent, Usage())),
+        Finished("tool_calls", usage),
     )
 
 
