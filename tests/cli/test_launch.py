@@ -17,6 +17,7 @@ from world import Cli, Terminal
 
 from preloaded import Started
 from toolspeak.cli import main
+from toolspeak.gateway.telemetry.launch_tally import Tally
 
 FAKE = f"""#!{sys.executable}
 import json, os, pathlib, signal, sys, urllib.request
@@ -186,3 +187,12 @@ def test_a_dialect_is_the_models(home: Path, tmp_path: Path, capsys: pytest.Capt
     config.write_text('[models.family]\nupstream = "ollama:family"\n')
     assert main([*asked[:2], "--config", str(config), *asked[4:]]) == 2
     assert "--dialect applies to the model of --model" in capsys.readouterr().err
+
+
+def test_the_summary_says_what_to_set_when_prompts_were_too_long() -> None:
+    tally = Tally()
+    assert len([*tally.summary("m")]) == 1
+    tally.failures["invalid_api_key (401)"] += 1
+    assert "context" not in "".join(tally.summary("m"))
+    tally.failures["context_length_exceeded (400)"] += 3
+    assert [*tally.summary("m")][-1].startswith("  too long: set the model's `context` in the configuration (--config)")

@@ -258,6 +258,31 @@ def test_a_real_model_speaks_freely_and_then_calls_as_it_must(local: Any) -> Non
 
 
 @pytest.mark.costly
+@pytest.mark.parametrize("dialect", ["hermes", "qwen3-coder"])
+def test_a_real_model_writes_the_text_of_a_custom_tool_by_its_grammar(local: Any, dialect: str) -> None:
+    """A model of 135 million parameters, which would not write such a text by itself."""
+    lark = 'start: "*** Begin\\n" line line? "*** End"\nline: ("+" | "-") /[a-z]{1,8}/ "\\n"\n'
+    schema = {"type": "string", "x-lark": lark}
+    parameters = {
+        "type": "object",
+        "properties": {"input": schema},
+        "required": ["input"],
+        "additionalProperties": False,
+    }
+    patch = ts.Tool("patch", "Changes files.", parameters)
+    grammar = ts.grammar(dialect, [patch], "patch", "gbnf", parallel=False, thinking=False)
+    prompt = "The tool that adds the line hello:\n"
+
+    async def text() -> str:
+        asked = Request(prompt=prompt, max_tokens=120, temperature=0.0, grammar=grammar)
+        return "".join([event.text async for event in local.stream(asked) if isinstance(event, ts.TextDelta)])
+
+    [call] = ts.parse(asyncio.run(text()), dialect, [patch]).calls
+    assert call.arguments["input"].startswith("*** Begin\n")
+    assert not ts.Toolbox(patch).validate(call).problems
+
+
+@pytest.mark.costly
 def test_a_schema_that_llama_cpp_would_drop_is_simplified(local: Any) -> None:
     schema = {
         "type": "object",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import Any
 
 import pytest
@@ -85,3 +86,37 @@ def test_a_format_that_nothing_holds_while_it_is_written_is_noted(start: str, no
     assert len(model.model.requests) == 2
     assert reply.calls[0].arguments["input"] == RIGHT
     assert ("format-not-held" in [note.rule for note in reply.notes]) is noted
+
+
+SHORT = r"""
+start: "*** Begin" LF change ~ 1..3 "*** End"
+change: ("+" | "-" | " ") /[a-z{}<>"\\]{1,12}/ LF
+%import common.LF
+"""
+
+
+def sampled(grammar: str, chance: random.Random) -> str:
+    """A text that a model without any sense would write under a grammar: each byte is drawn from those allowed."""
+    llguidance = pytest.importorskip("llguidance")
+    matcher = llguidance.LLMatcher(llguidance.LLTokenizer("byte"), grammar)
+    out = bytearray()
+    while not matcher.is_accepting():
+        mask = matcher.compute_bitmask()
+        allowed = [at for at in range(256) if mask[at // 8] >> at % 8 & 1]
+        if not allowed:
+            break
+        out.append(chance.choice(allowed))
+        assert matcher.consume_token(out[-1]), matcher.get_error()
+        assert len(out) < 5_000
+    return out.decode()
+
+
+@pytest.mark.parametrize("name", ["hermes", "qwen3-coder", "kimi-k2", "tool-json"])
+def test_what_is_sampled_under_a_grammar_is_a_call_that_fits(name: str) -> None:
+    patch = tool({**PATCH, "format": {**FORM, "definition": SHORT}})
+    grammar = ts.grammar(name, [patch], choice="patch", parallel=False, thinking=False)
+    texts = {sampled(grammar, random.Random(seed)) for seed in range(20)}
+    assert len(texts) > 10
+    for text in texts:
+        [call] = ts.parse(text, name, [patch]).calls
+        assert not ts.Toolbox(patch).validate(call).problems, text

@@ -11,6 +11,8 @@ from .request_record import Record
 
 LOOKING = (("", ""), ("", "not_found"), ("", "method_not_allowed"))
 """The model and the code of a client's look at what there is."""
+TOO_LONG = "context_length_exceeded"
+"""The code of a prompt that does not fit into the model's context."""
 
 
 class Tally(Observer):
@@ -50,6 +52,8 @@ class Tally(Observer):
             yield f"  left out: tools ({self.shown} were shown), {sums['searches']} searches for others"
         if self.failures:
             yield f"  failed: {_listed(self.failures)}"
+        if any(name.startswith(TOO_LONG) for name in self.failures):
+            yield "  too long: set the model's `context` in the configuration (--config), so that the agent compacts in time"
 
 
 def _number(count: int, noun: str) -> str:
