@@ -1,4 +1,4 @@
-"""Stores which approvals are used up, in a SQLite file, so that no approval runs a call twice.
+"""Records used approvals in a SQLite file, so that each approval permits one run.
 
 An approval is marked as used before its call runs, and the call's result is stored as soon as it exists. If the
 process dies in between, the call may have run or not. Nothing can tell which, so it is not run again and a person has

@@ -12,7 +12,6 @@ import pytest
 from world import Cli
 
 import toolspeak as ts
-from conftest import SRC
 
 
 def weather(city: str) -> str:
@@ -37,7 +36,7 @@ def pytest_at(place: Path, *args: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "pytest_toolspeak", "-p", "no:cacheprovider", "-q", *args],
         capture_output=True, text=True, timeout=300, cwd=place,
-        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(SRC)},
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(Path(ts.__file__).parents[1])},
     )  # fmt: skip
 
 

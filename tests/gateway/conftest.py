@@ -66,7 +66,7 @@ async def gateway(*, settings: dict[str, Any] | None = None, **models: Model | M
         with suppress(asyncio.CancelledError):
             await task
         listening.close()
-        made.door.close()
+        made.auth.close()
         await made.hosted.aclose()
         if made.budgets:
             made.budgets.close()

@@ -309,7 +309,7 @@ def test_a_client_sees_its_rates(serve_models: Callable[..., Any], tmp_path: Pat
             "store": Store(str(tmp_path / "gateway.sqlite")),
         }
         async with serve_models(m=says("Hello"), settings=settings) as running:
-            running.gateway.door._counter._clock = Clock()  # so that nothing fills up meanwhile
+            running.gateway.auth._counter._clock = Clock()  # so that nothing fills up meanwhile
             status, headers, _ = await asked(running.url, x_api_key=ALICE)
             assert (status, headers["x-ratelimit-remaining-requests"]) == (200, "1")
             body = {"model": "m", "messages": QUESTION, "stream": True}
@@ -343,7 +343,7 @@ def test_the_tokens_of_every_api_are_counted(serve_models: Callable[..., Any]) -
             "/v1/responses": {"input": "Hi"},
         }
         async with serve_models(m=model, silent=silent, settings=settings) as running:
-            running.gateway.door._counter._clock = Clock()  # so that nothing fills up meanwhile
+            running.gateway.auth._counter._clock = Clock()  # so that nothing fills up meanwhile
             left = told((await asked(running.url, "/v1/models", "GET", x_api_key=ALICE))[1])
             for path, body in bodies.items():
                 for stream in (False, True):

@@ -10,7 +10,7 @@ import pytest
 import toolspeak as ts
 from toolspeak.models.embedded import scoring as llama, weights
 from toolspeak.models.embedded.local import LlamaServer, Local
-from toolspeak.models.embedded.scoring import ABREAST, KEPT, Llama
+from toolspeak.models.embedded.scoring import ABREAST, CACHED, Llama
 from toolspeak.types import Request
 
 xllamacpp = pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
@@ -69,7 +69,7 @@ def test_a_text_whose_beginning_grows_together_with_the_prompt(mind: Llama, serv
 
 def test_what_was_asked_before_changes_nothing(mind: Llama) -> None:
     before = mind.score(PROMPT, ASKED[:1])
-    for number in range(KEPT + 1):
+    for number in range(CACHED + 1):
         assert mind.score(f"{number} other things, {PROMPT}", ASKED[1:2])
     for other in ("A list of", "A list of things that nobody", PROMPT + "What is", "Z"):
         assert mind.score(other, [" and so on"])

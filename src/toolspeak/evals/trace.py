@@ -1,4 +1,4 @@
-"""Records every request to the text model under a tool-calling model, with its replies and likelihoods.
+"""Records every raw request to the underlying text model, with its replies and log probabilities.
 
 A model that writes calls in a dialect, or decides by likelihoods, calls an underlying text model. The recorder sits
 between the two and records exactly what the text model gets.

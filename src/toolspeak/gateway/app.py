@@ -20,7 +20,7 @@ from ..events import Event
 from ..models.offload import offloaded
 from ..models.pool import on_retry
 from ..types import Reply, Request, Schema
-from .access.auth import Door
+from .access.auth import Authenticator
 from .batches.line_request import Answer, LineRequest
 from .batches.worker import BatchWorker
 from .body import Gone, check_head, checked_body, read_body
@@ -96,7 +96,7 @@ class Gateway:
             aliases=settings.aliases, default=settings.default, record=settings.record,
         )  # fmt: skip
         self.hosted = HostedTools(settings.hosted, settings.mcp, settings.offered)
-        self.door = Door(settings)
+        self.auth = Authenticator(settings)
         use_audit_file(settings.audit)
         self.budgets = budgets_of(settings)
         self.toolsets = Toolsets()
@@ -144,14 +144,14 @@ class Gateway:
             exchange = HttpExchange(scope, receive, send, record, span)
             if self.readiness.draining:
                 exchange.headers.append((b"connection", b"close"))
-            await self._handle(exchange, page.let_in if page else self.door.let_in)
+            await self._handle(exchange, page.let_in if page else self.auth.let_in)
 
     async def answer_line(self, owner: str, path: str, body: bytes) -> Answer:
         """Answer a line of a batch as a request of its owner, but with the priority of background work."""
         line = LineRequest(path, body)
         record, span = self.observer.begin("POST", line.scope["headers"])
         exchange = HttpExchange(line.scope, line.receive, line.send, record, span)
-        await self._handle(exchange, partial(self.door.let_line_in, owner=owner))
+        await self._handle(exchange, partial(self.auth.let_line_in, owner=owner))
         return line.answer
 
     async def _handle(self, exchange: HttpExchange, let_in: Callable[..., Awaitable[None]]) -> None:

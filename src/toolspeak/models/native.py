@@ -1,4 +1,4 @@
-"""A server that is offered tools in its API's own field, and whose text is read for calls as well (see `text_calls`).
+"""Native tool calling: sends the tools in the API's own field, and finds calls left in the text (see `text_calls`).
 
 Engines lay the texts of a request out by their chat template and read the result as tokens, including the user's text. So
 markers in untrusted texts are broken before they are sent, and made whole again in the reply. Hosted APIs keep texts and

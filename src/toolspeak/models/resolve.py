@@ -107,7 +107,7 @@ def bare(name: str, *, key: str | None = None, **options: Any) -> Model:
     if kind == "replay" and rest:
         from .replay import Replay
 
-        return _made(Replay, rest, **options)
+        return _remote(Replay, rest, **options)
     raise _unknown(name)
 
 
@@ -115,7 +115,7 @@ def _server(name: str, key: str | None, options: dict[str, Any]) -> Model:
     from .http.client import Http
 
     url, _, wanted = name.partition("#")
-    return _made(Http, url, wanted or None, key=key, **options)
+    return _remote(Http, url, wanted or None, key=key, **options)
 
 
 def _provided(kind: str, wanted: str, key: str | None, options: dict[str, Any]) -> Model:
@@ -125,10 +125,10 @@ def _provided(kind: str, wanted: str, key: str | None, options: dict[str, Any]) 
     url = os.environ.get(provider.url_variable, "") if provider.url_variable else ""
     url = _ollama_host(url) if url and kind == "ollama" else url or provider.url
     settings: dict[str, Any] = {"name": f"{kind}:{wanted}" if wanted else kind, **options}
-    return _made(Http, url, wanted or None, key=key, provider=provider, **settings)
+    return _remote(Http, url, wanted or None, key=key, provider=provider, **settings)
 
 
-def _made(kind: Callable[..., Model], *given: Any, **options: Any) -> Model:
+def _remote(kind: Callable[..., Model], *given: Any, **options: Any) -> Model:
     """A model of a class. Raises UsageError for options that it does not take."""
     check_options(options, [*SETTINGS, *list(signature(kind).parameters)[len(given) :]], "this model")
     return kind(*given, **options)
@@ -151,7 +151,7 @@ def _local(path: str, options: dict[str, Any]) -> Model:
     from importlib import import_module
 
     # by name: the module needs the extra `local` and is loaded only by those who ask for it
-    return _made(import_module(".embedded.local", __package__).Local, path or None, **options)
+    return _remote(import_module(".embedded.local", __package__).Local, path or None, **options)
 
 
 def _scripted(script: str, options: dict[str, Any]) -> Model:
@@ -162,7 +162,7 @@ def _scripted(script: str, options: dict[str, Any]) -> Model:
         replies = _replies(path) if path.suffix in (".jsonl", ".txt") and path.is_file() else [script]
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the script {script!r} cannot be read: {error}") from None
-    return _made(Scripted, replies, **options)
+    return _remote(Scripted, replies, **options)
 
 
 def _replies(path: Path) -> list[str]:

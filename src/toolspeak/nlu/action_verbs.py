@@ -1,4 +1,4 @@
-"""Compares the verb of a request with the verb in a tool's name, in four classes: tell, make, end, change.
+"""Compares the verb of a request with the verb in a tool's name, in four classes: read, create, delete, update.
 
 A weak model finds "show me all servers" as likely after `add_server` as after `list_servers`; the verbs tell them
 apart.
@@ -12,15 +12,15 @@ from itertools import islice
 from .. import stems
 from ..stems import WORD
 
-DEEDS = {
-    "tell": "get list show find search retrieve fetch lookup look read check query view see display tell give "
+VERB_CLASSES = {
+    "read": "get list show find search retrieve fetch lookup look read check query view see display tell give "
     "what which who when where how is are",
-    "make": "make add create new register insert put book reserve schedule order buy record log",
-    "end": "delete remove drop cancel erase clear forget discard",
-    "change": "change update set edit modify rename resize adjust replace turn",
+    "create": "make add create new register insert put book reserve schedule order buy record log",
+    "delete": "delete remove drop cancel erase clear forget discard",
+    "update": "change update set edit modify rename resize adjust replace turn",
 }
 """The verbs of each class, and other words that ask for information."""
-DEED_OF = {verb: deed for deed, verbs in DEEDS.items() for verb in verbs.split()}
+CLASS_OF = {verb: kind for kind, verbs in VERB_CLASSES.items() for verb in verbs.split()}
 FIRST = 12
 """The verb of a request is looked for in so many words at its beginning."""
 
@@ -35,4 +35,4 @@ def differ(name: str, text: str) -> bool:
 
 def _verb_class(verbs: Iterable[str]) -> str:
     """The class of the first known verb."""
-    return next((DEED_OF[word.casefold()] for word in verbs if word.casefold() in DEED_OF), "")
+    return next((CLASS_OF[word.casefold()] for word in verbs if word.casefold() in CLASS_OF), "")

@@ -29,7 +29,7 @@ EVIDENCE = 0.45
 """How close an optional argument's words must be to a number for it to take that number."""
 
 
-LONGEST_WEIGHED = 24
+LONGEST_SCORED = 24
 """Characters of a quoted text that are scored: its beginning shows what it is."""
 DATED = stems.stems_of("year month day date season")
 """Stems in the names of arguments that take a number from a date."""
@@ -130,7 +130,7 @@ def _preferred(
 ) -> Plan[dict[tuple[str, Span], float]]:
     """For each quoted text, by how many nats an argument is likelier to take it than the others; the likeliest gets at
     least 1, since a request quotes nothing without a purpose."""
-    pairs = [(name, span, piece[:LONGEST_WEIGHED]) for name in names for span, piece in strings if span in quoted]
+    pairs = [(name, span, piece[:LONGEST_SCORED]) for name in names for span, piece in strings if span in quoted]
     if len(names) < 2:
         return {(name, span): 1.0 for name, span, _ in pairs}
     scores = yield from score([(f"{filling.prefix}{name}=", f'"{piece}') for name, _, piece in pairs])

@@ -1,4 +1,4 @@
-"""Finds arguments for which the request has evidence of its own, without a model.
+"""Finds arguments whose value the words of the request support; asks no model.
 
 The evidence for a text is one of four: it has the format of an example in the argument's description, it stands after
 the argument's name, it follows "from" or "to", or the description lists it as an option. For a boolean it is the words

@@ -65,7 +65,7 @@ EVIDENCE_WORTH = 4.0
 mentions one of the tool's options."""
 FACT_WORTH = 4.0
 """Subtracted if the request may ask for a fact."""
-SOUGHT_WORTH = 3.0
+NOUN_WORTH = 3.0
 """Added if the tool has a word for everything that the request asks for."""
 UNSOUGHT = 10.0
 """Subtracted if the tool has no word for anything that the request asks for."""
@@ -196,7 +196,7 @@ def _noun_support(words: Set[str], text: str) -> float:
     if not matches:
         return 0.0
     if any(matches):
-        return SOUGHT_WORTH * all(matches)
+        return NOUN_WORTH * all(matches)
     return -UNSOUGHT if len(words) >= TERSE else -UNSOUGHT_OF_TERSE
 
 

@@ -1,4 +1,4 @@
-"""Answers rows in one process for its whole life, all of them within one limit; see `batch.runner`.
+"""Runs all rows of a worker process through one runner with one concurrency limit; see `batch.runner`.
 
 An actor of a cluster gets batches one after another, and several at once. All their rows go through one Runner that
 never ends. So a refusal by the server slows all of them down, and a slow row of one batch does not delay the next

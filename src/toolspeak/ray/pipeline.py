@@ -1,4 +1,4 @@
-"""The pipeline of Ray Data: block numbers in, actors that answer their rows, records written with checkpoints."""
+"""The Ray Data pipeline: reads blocks of rows by number, sends them to actors, writes records with checkpoints."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ from .priority import servers
 from .query import AnsweredCalls, AnsweredRound, Names, Remember
 from .search_tool import SearchConversation, query, replayed, search_tool
 from .token_calibration import known, learn, ratio
-from .tool_views import MOST, Room, View, view, weighed
+from .tool_views import MOST, Room, View, scored_view, view
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ FEW, MANY = 10, 20
 this process and was not trained on tools; and for any other."""
 FEW_TOKENS, MANY_TOKENS = 2_000, 8_000
 """The token limits for their definitions."""
-SPARE, WEIGHED_SPARE = 2, 4
+SPARE, SCORED_SPARE = 2, 4
 """Factors on the number of tools that are shown all at once if their definitions fit: for a model that scores
 likelihoods, and for one that decides by them, which reads one definition at a time."""
 RESULTS = 5
@@ -213,7 +213,7 @@ class ToolRouter(Wrapper[Model]):
         if self._shown is not None or len(tools) > MOST:
             return False
         if "scored" in self.capabilities:
-            return len(tools) <= WEIGHED_SPARE * self.tool_count
+            return len(tools) <= SCORED_SPARE * self.tool_count
         return len(tools) <= SPARE * self.tool_count and sum(map(about_tool, tools)) * ratio(self.model) <= self.tokens
 
     async def _routed(self, request: Request) -> AsyncGenerator[Event]:
@@ -286,7 +286,7 @@ class ToolRouter(Wrapper[Model]):
         times, whole = ratio(self.model), self.whole
         room = Room(self.tool_count, self.tokens / times, None if whole is None else whole / times)
         if "scored" in self.capabilities:
-            return weighed(indexed, request, self.pinned, room)
+            return scored_view(indexed, request, self.pinned, room)
         opened = [place for name, place in indexed.places.items() if name not in request.deferred]
         if self._by_room and _room_for(indexed, opened, room):
             if not request.deferred:

@@ -1,5 +1,4 @@
-"""The ratio of a model's real tokens to estimated ones. The tokenizer is asked once, when definitions come close to
-the token limit."""
+"""Calibrates the token estimate: asks a model's tokenizer once, when definitions come close to the token limit."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def view(
     return View(indexed, builder.head(), builder.best, builder.later, rounds)
 
 
-def weighed(indexed: IndexedTools, request: Request, pinned: tuple[str, ...], room: Room) -> View:
+def scored_view(indexed: IndexedTools, request: Request, pinned: tuple[str, ...], room: Room) -> View:
     """The tools for a model that scores one tool at a time: those that match the last question, whatever was shown
     before."""
     builder = _ViewBuilder(indexed, replace(request, deferred={}), pinned, room)

@@ -1,4 +1,4 @@
-"""Writes calls that were run here as blocks of an assistant's turn, and reads such blocks as messages.
+"""Writes calls that the gateway ran (hosted tools) as blocks of an assistant's turn, and reads them as messages.
 
 A tool of the operator in place of one of Anthropic's is written like that one: `server_tool_use` and the result block
 of its type. Any other is written like a tool of an MCP server: `mcp_tool_use` and `mcp_tool_result`. A client stores

@@ -1,4 +1,5 @@
-"""Reads the tools in a client's request: its own, those that it runs by their type, and Anthropic's."""
+"""Reads the tools in a client's request: its functions, the tools that Anthropic defines and the client runs, and
+Anthropic's server tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes calls that were run here as items, and reads such items as calls.
+"""Writes calls that the gateway ran (hosted tools) as items, and reads such items as calls.
 
 A tool of the operator in place of one of the provider's is written like that one: `web_search_call`,
 `file_search_call`, `code_interpreter_call`. Any other is written like a tool of an MCP server: `mcp_call`.

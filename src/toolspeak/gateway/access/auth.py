@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..http_exchange import HttpExchange
 
 
-class Door:
+class Authenticator:
     """Decides whether a request is allowed, as the settings say."""
 
     def __init__(self, settings: Settings) -> None:

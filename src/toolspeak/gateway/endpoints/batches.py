@@ -48,7 +48,7 @@ async def show(gateway: Gateway, exchange: HttpExchange, key: str) -> None:
 async def cancel(gateway: Gateway, exchange: HttpExchange, key: str) -> None:
     """Answers `POST /v1/batches/{batch}/cancel`. Raises Refused (400, 404)."""
     store = store_of(gateway)
-    gateway.door.check_origin(exchange)
+    gateway.auth.check_origin(exchange)
     batch = await store.run(store.cancel, exchange.owner, key)
     if batch is None:
         raise _missing(key)

@@ -36,7 +36,7 @@ def store_of(gateway: Gateway) -> BatchStore:
 async def create(gateway: Gateway, exchange: HttpExchange, _: str) -> None:
     """Answers `POST /v1/files`."""
     store = store_of(gateway)
-    gateway.door.check_origin(exchange)
+    gateway.auth.check_origin(exchange)
     most = store.settings.file
     length = exchange.header(b"content-length")
     size = int(length) if length.isdigit() else 0

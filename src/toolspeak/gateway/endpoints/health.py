@@ -82,7 +82,7 @@ async def ready(gateway: Gateway, exchange: HttpExchange, _: str) -> None:
     status, body = gateway.readiness.status(gateway.models.broken())
     if status == 503:
         exchange.headers.append((b"retry-after", b"1"))
-    if not gateway.door.knows(exchange):
+    if not gateway.auth.knows(exchange):
         body = {"status": body["status"]}
     await exchange.reply_json(status, body)
 

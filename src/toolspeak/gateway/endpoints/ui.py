@@ -144,7 +144,7 @@ class Interface:
         self._check_page(exchange, api=path.startswith(API))
         if path.startswith(API):
             exchange.headers += [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
-            await self.gateway.door.let_in(exchange, lambda: self._answer(exchange, path.removeprefix(API)))
+            await self.gateway.auth.let_in(exchange, lambda: self._answer(exchange, path.removeprefix(API)))
         elif path == HOME:
             exchange.headers.append((b"location", f"{HOME}/".encode()))
             await exchange.reply(308, b"", b"text/plain")

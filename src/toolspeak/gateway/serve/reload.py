@@ -135,7 +135,7 @@ async def _finish(gateway: Gateway) -> None:
 def close(gateway: Gateway) -> None:
     """Close a gateway's resources."""
     gateway.models.stop()
-    gateway.door.close()
+    gateway.auth.close()
     gateway.hosted.close()
     if gateway.budgets:
         gateway.budgets.close()

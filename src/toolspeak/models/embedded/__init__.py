@@ -1,1 +1,1 @@
-"""Models in this very process: GGUF files, run by llama.cpp."""
+"""Models in this process: GGUF files, run by llama.cpp."""

@@ -1,4 +1,4 @@
-"""A model in this very process: llama.cpp, through the prebuilt wheels of xllamacpp (the `local` extra).
+"""A model in this process: llama.cpp, through the prebuilt wheels of xllamacpp (the `local` extra).
 
 Everything goes through llama.cpp's documented server interface, called in process, but for likelihoods and the few
 words of an argument, which `llama` reads several times as fast where it can. One server a file is shared by the whole

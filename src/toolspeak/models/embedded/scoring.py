@@ -1,5 +1,4 @@
-"""llama.cpp by its C functions: how likely texts are after a prompt, many at once, and the few words that a model
-writes.
+"""Scores continuations of a prompt in batches through llama.cpp's C functions, and generates short texts.
 
 Its server tells the likelihood of a token only as it makes it, one after another and under a grammar; read as part
 of a prompt they all come at once, and what several texts begin with is read once (measured: `docs/explanation/performance.md`).
@@ -26,7 +25,7 @@ from .states import LEAST, States
 
 log = logging.getLogger(__name__)
 
-KEPT = 6
+CACHED = 6
 """Prompts that are remembered, the last ones; they share the room."""
 ABREAST = 24
 """Texts that are read at once after one prompt."""
@@ -36,7 +35,7 @@ BATCH = 512
 """Tokens that are read at once."""
 PIECE = 64
 """Tokens of a prompt that are read at once, from a multiple of it on."""
-TOLD = 64
+SCORED = 64
 """Of these those behind which likelihoods are told: each takes four bytes a word of the vocabulary."""
 NO_ROOM = 1
 """What `llama_decode` says where the context has no room for a batch."""
@@ -74,7 +73,7 @@ class Batch(ctypes.Structure):
 
 
 @dataclass(slots=True)
-class Kept:
+class CachedPrompt:
     """The tokens of a prompt that a row of the context holds."""
 
     row: int
@@ -88,7 +87,7 @@ class Item:
     token: int
     place: int
     row: int
-    told: bool = False
+    scored: bool = False
 
 
 class Llama:
@@ -127,7 +126,7 @@ class Llama:
         self.batch = self._call("llama_batch_init", Batch, c_int32, c_int32, c_int32)(BATCH, 0, 1)
         if self.batch.embd or not self.batch.told:
             raise ValueError("a batch is laid out otherwise")
-        self.kept = [Kept(row) for row in range(KEPT)]
+        self.kept = [CachedPrompt(row) for row in range(CACHED)]
 
     def _loaded(self, path: Path) -> int:
         """The model, where what it has read can be taken back in part."""
@@ -147,15 +146,15 @@ class Llama:
         switches = bytes(settings).rfind(SWITCHES)
         if tuple(settings.numbers[:4]) != HEAD or switches < 0:
             raise ValueError("the settings of a context are laid out otherwise")
-        settings.numbers[0], settings.numbers[3] = context, KEPT + ABREAST
+        settings.numbers[0], settings.numbers[3] = context, CACHED + ABREAST
         ctypes.memset(ctypes.addressof(settings) + switches + len(SWITCHES) - 1, 1, 1)
         state = self._call("llama_init_from_model", c_void_p, c_void_p, Settings)(self.model, settings)
         if not state:
             raise ValueError("there is no room for a context")
         rows = self._call("llama_n_seq_max", c_uint32, c_void_p)(state)
         own = self._call("llama_n_ctx_seq", c_uint32, c_void_p)(state)
-        if rows != KEPT + ABREAST or own < context:
-            raise ValueError(f"a context has {rows} rows of {own} tokens, not {KEPT + ABREAST} that share {context}")
+        if rows != CACHED + ABREAST or own < context:
+            raise ValueError(f"a context has {rows} rows of {own} tokens, not {CACHED + ABREAST} that share {context}")
         self._call("llama_set_n_threads", None, c_void_p, c_int32, c_int32)(state, threads, threads)
         return state
 
@@ -205,9 +204,9 @@ class Llama:
         token, place = before[-1], len(before) - 1
         try:
             row = self._holding(before[:-1])
-            self._copy(self.memory, row.row, KEPT, 0, place)
+            self._copy(self.memory, row.row, CACHED, 0, place)
             for count in range(1, most + 1):
-                self._read([Item(token, place, KEPT, True)])
+                self._read([Item(token, place, CACHED, True)])
                 token, place = int(self._logits_of(0).argmax()), place + 1
                 if self._ends(self.vocabulary, token):
                     return Reply(made.decode("utf-8", "replace"), usage=Usage(len(before), count))
@@ -220,7 +219,7 @@ class Llama:
             self._forget()
             return None
         finally:
-            self._remove(self.memory, KEPT, -1, -1)
+            self._remove(self.memory, CACHED, -1, -1)
 
     def _exceeds(self, begun: int, whole: Sequence[list[int]]) -> bool:
         """Whether texts that share their first `begun` tokens do not fit into the context side by side."""
@@ -231,7 +230,7 @@ class Llama:
         count = self._spell(self.vocabulary, token, room, len(room), 0, False)
         return room.raw[: max(0, count)]
 
-    def _holding(self, trunk: list[int]) -> Kept:
+    def _holding(self, trunk: list[int]) -> CachedPrompt:
         """The row that holds these tokens now, and maybe others behind them."""
         best = max(self.kept, key=lambda one: beginning(one.tokens, trunk))
         shared = beginning(best.tokens, trunk)
@@ -256,7 +255,7 @@ class Llama:
             best.tokens += piece
         return best
 
-    def _restored(self, trunk: list[int], shared: int) -> Kept | None:
+    def _restored(self, trunk: list[int], shared: int) -> CachedPrompt | None:
         """A row that holds more than the first `shared` of these tokens, which another process has read; or None."""
         length = self.states.longest(trunk) if self.states else 0
         data = self.states.read(trunk[:length]) if self.states and length > shared else None
@@ -273,31 +272,31 @@ class Llama:
         row.tokens = trunk[:length]
         return row
 
-    def _store(self, row: Kept, shared: int) -> None:
+    def _store(self, row: CachedPrompt, shared: int) -> None:
         """Keeps what two prompts begin with, unless most of it is kept already."""
         tokens = row.tokens[:shared]
         if not self.states or shared - self.states.longest(tokens) < LEAST:
             return
-        self._copy(self.memory, row.row, KEPT, 0, shared)
+        self._copy(self.memory, row.row, CACHED, 0, shared)
         try:
-            room = ctypes.create_string_buffer(self._state_size(self.state, KEPT))
-            if size := self._get_state(self.state, room, len(room), KEPT):
+            room = ctypes.create_string_buffer(self._state_size(self.state, CACHED))
+            if size := self._get_state(self.state, room, len(room), CACHED):
                 self.states.write(tokens, room.raw[:size])
         finally:
-            self._remove(self.memory, KEPT, -1, -1)
+            self._remove(self.memory, CACHED, -1, -1)
 
-    def _texts(self, row: Kept, begun: int, whole: Sequence[list[int]], starts: Sequence[int]) -> list[float]:
+    def _texts(self, row: CachedPrompt, begun: int, whole: Sequence[list[int]], starts: Sequence[int]) -> list[float]:
         """The likelihoods of texts that go on from the first `begun` tokens of a row."""
         items: list[Item] = []
         wanted: list[int] = []
         for i, (one, start) in enumerate(zip(whole, starts, strict=True)):
-            self._copy(self.memory, row.row, KEPT + i, 0, begun)
-            items += [Item(one[place], place, KEPT + i, place >= start - 1) for place in range(begun, len(one) - 1)]
+            self._copy(self.memory, row.row, CACHED + i, 0, begun)
+            items += [Item(one[place], place, CACHED + i, place >= start - 1) for place in range(begun, len(one) - 1)]
             wanted += one[start:]
-        told = iter(self._read(items, wanted))
+        logprobs = iter(self._read(items, wanted))
         for i in range(len(whole)):
-            self._remove(self.memory, KEPT + i, -1, -1)
-        return [math.fsum(islice(told, len(one) - start)) for one, start in zip(whole, starts, strict=True)]
+            self._remove(self.memory, CACHED + i, -1, -1)
+        return [math.fsum(islice(logprobs, len(one) - start)) for one, start in zip(whole, starts, strict=True)]
 
     def _read(self, items: Sequence[Item], wanted: Sequence[int] = ()) -> list[float]:
         """Reads tokens into their rows; log P of each of the tokens `wanted`, each behind one that tells."""
@@ -312,7 +311,7 @@ class Llama:
                     raise Full
                 self._cut(old, 0)
             for i, item in enumerate(batch):
-                if item.told and wanted:
+                if item.scored and wanted:
                     rows.append(self._likelihood(i, wanted[len(rows)]))
         return rows
 
@@ -320,7 +319,7 @@ class Llama:
         batch = self.batch
         batch.count = len(items)
         for i, item in enumerate(items):
-            batch.tokens[i], batch.places[i], batch.told[i] = item.token, item.place, item.told
+            batch.tokens[i], batch.places[i], batch.told[i] = item.token, item.place, item.scored
             batch.lengths[i], batch.rows[i][0] = 1, item.row
 
     def _likelihood(self, i: int, token: int) -> float:
@@ -332,14 +331,14 @@ class Llama:
     def _logits_of(self, i: int) -> Any:
         return self.numpy.ctypeslib.as_array(self._logits(self.state, i), (self.words,))
 
-    def _cut(self, row: Kept, length: int) -> None:
+    def _cut(self, row: CachedPrompt, length: int) -> None:
         """Forgets what a row holds behind so many tokens."""
         if not self._remove(self.memory, row.row, length, -1):
             raise Full
         del row.tokens[length:]
 
     def _forget(self) -> None:
-        for row in range(KEPT + ABREAST):
+        for row in range(CACHED + ABREAST):
             self._remove(self.memory, row, -1, -1)
         for one in self.kept:
             one.tokens.clear()
@@ -354,11 +353,11 @@ def _batches(items: Sequence[Item]) -> Iterator[list[Item]]:
     batch: list[Item] = []
     told = 0
     for item in items:
-        if len(batch) == BATCH or told + item.told > TOLD:
+        if len(batch) == BATCH or told + item.scored > SCORED:
             yield batch
             batch, told = [], 0
         batch.append(item)
-        told += item.told
+        told += item.scored
     if batch:
         yield batch
 

@@ -1,5 +1,4 @@
-"""Caches a model's state for the beginnings that prompts share, on disk, so that a new process need not evaluate them
-again.
+"""Caches the KV state of prefixes that prompts share, on disk, so that a new process need not evaluate them again.
 
 The worked examples that a decision begins with are the same in every process, and reading them is most of what a first
 decision costs. A state is llama.cpp's memory of such a beginning. It is found by its content: the name of its file

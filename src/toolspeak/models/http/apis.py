@@ -10,7 +10,7 @@ from ...api import anthropic, completions, embeddings, ollama, openai_chat, open
 from ...api.stream_reader import Reading
 from ..base import Capability
 
-HELD: Mapping[str, Capability] = {"grammar_field": "grammar", "schema_field": "schema", "tag_field": "tags"}
+CONSTRAINTS: Mapping[str, Capability] = {"grammar_field": "grammar", "schema_field": "schema", "tag_field": "tags"}
 """The constraint that a server enforces, by the option that names its field."""
 
 
@@ -20,7 +20,7 @@ def able_by(fields: Mapping[str, str]) -> frozenset[Capability]:
     Only llama.cpp enforces a grammar of text and calls as fast as one of calls alone. Other servers have structural
     tags for that.
     """
-    constraints: set[Capability] = {HELD[name] for name in fields if name in HELD}
+    constraints: set[Capability] = {CONSTRAINTS[name] for name in fields if name in CONSTRAINTS}
     if fields.get("grammar_field") == "grammar":
         constraints.add("free")
     return frozenset(constraints)
@@ -32,7 +32,7 @@ class Api:
 
     `key_header` is the header of the key, if not `Authorization`; `headers` are sent with every request. `sampling` are
     the supported settings of `Request.sampling`, None for all; `logprobs` and `thinks` say whether log probabilities
-    can be requested and reasoning be switched. `held` are the options of `write` that name the server's fields for
+    can be requested and reasoning be switched. `constraints` are the options of `write` that name the server's fields for
     constraints.
     """
 
@@ -51,19 +51,19 @@ class Api:
     sampling: frozenset[str] | None = None
     logprobs: bool = False
     thinks: bool = False
-    held: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
 
 
 APIS: dict[str, Api] = {
     "openai": Api(
         "/chat/completions", "/models", "/v1", openai_chat.write_request, openai_chat.ReplyReader,
         openai_chat.read_models, frozenset({"tools", "schema"}), logprobs=True, thinks=True,
-        held=("grammar_field", "tag_field"),
+        constraints=("grammar_field", "tag_field"),
     ),
     "completions": Api(
         "/completions", "/models", "/v1", completions.write_request, completions.ReplyReader,
         openai_chat.read_models, frozenset({"prompt"}), frozenset({"prompt"}),
-        sampling=frozenset(completions.SAMPLING), logprobs=True, held=tuple(HELD),
+        sampling=frozenset(completions.SAMPLING), logprobs=True, constraints=tuple(CONSTRAINTS),
     ),
     "responses": Api(
         "/responses", "/models", "/v1", openai_responses.write_request, openai_responses.ReplyReader,

@@ -86,7 +86,7 @@ class Http:
         self.api = kind
         self._api = APIS[kind]
         self._writing: Mapping[str, Any] = provider.writing if kind == provider.api else {}
-        self._held: Mapping[str, str] = {}
+        self._constraints: Mapping[str, str] = {}
         self._provider = provider
         self.model = model
         address = parse_address(url, default_path=self._api.default_path, endpoint=self._api.path)
@@ -127,11 +127,11 @@ class Http:
         return self._written(request)
 
     def able(self, capabilities: Collection[Capability], **fields: str) -> Http:
-        """Return the same model with these capabilities; `fields` of `apis.HELD` name the server's fields for
+        """Return the same model with these capabilities; `fields` of `apis.CONSTRAINTS` name the server's fields for
         constraints."""
         other = copy.copy(self)
         other.capabilities = frozenset(capabilities)
-        other._held = {**self._held, **{name: value for name, value in fields.items() if value}}
+        other._constraints = {**self._constraints, **{name: value for name, value in fields.items() if value}}
         return other
 
     def completing(self) -> Http:
@@ -140,7 +140,7 @@ class Http:
             raise UsageError(f"{self.name} is used through an API that cannot continue a prompt")
         other = copy.copy(self)
         other.api, other._api, other._writing = "completions", APIS["completions"], {}
-        other.capabilities = other._api.native | able_by(self._held)
+        other.capabilities = other._api.native | able_by(self._constraints)
         return other
 
     async def aclose(self) -> None:
@@ -214,14 +214,14 @@ class Http:
 
     def _written(self, request: Request) -> bytes:
         """Return the body of a request after the checks."""
-        fields = {name: value for name, value in self._held.items() if name in self._api.held}
+        fields = {name: value for name, value in self._constraints.items() if name in self._api.constraints}
         if request.tools:
             request = replace(request, tools=in_words(request.tools))
         return _encode(self._api.write(request, self.model or "", **self._writing, **fields))
 
     def _supported(self, request: Request) -> tuple[Request, list[Note]]:
         thinks = self._provider.thinks and self._api.thinks and request.prompt is None
-        engine = self._held.get("engine", self._provider.engine)
+        engine = self._constraints.get("engine", self._provider.engine)
         return without_unsupported(self.defaults.fill(request), self._api.sampling, thinks=thinks, engine=engine)
 
     async def _once(self, request: Request, notes: Sequence[Note]) -> AsyncGenerator[Event]:

@@ -1,4 +1,4 @@
-"""The timeouts and the key of one HTTP exchange."""
+"""Settings of one HTTP exchange: the timeouts, the retries and the API key."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ class ServerCapabilities:
 
     @property
     def fields(self) -> dict[str, str]:
-        """Where it takes what holds its sampling, by the names of `apis.HELD`, and the `engine` that does."""
+        """Where it takes what holds its sampling, by the names of `apis.CONSTRAINTS`, and the `engine` that does."""
         return {
             "grammar_field": self.grammar_field, "schema_field": self.schema_field, "tag_field": self.tag_field,
             "engine": self.program.engine,

@@ -1,4 +1,4 @@
-"""Likelihoods over HTTP: the ways in which servers tell them, which of them a server has, and a model that uses it."""
+"""Log probabilities over HTTP: finds which method a server supports, and scores with it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TOGETHER = 4
 """Requests under way at once, where a server repeats prompts: it makes one batch of what comes together."""
 LONGEST = 512
 """Tokens of a reply where the request gives no `max_tokens`: a weak model may never stop by itself."""
-KEPT = 2048
+CACHED = 2048
 """Texts whose tokens are remembered."""
 
 PROMPT = "The capital of France is"
@@ -100,7 +100,7 @@ class LogprobScorer(Wrapper[Http]):
         if (known := self._tokens.get(text)) is not None:
             return known
         tokens = read_tokens(await self._ask("/tokenize", write_tokens(text), root=True))
-        while len(self._tokens) >= KEPT:
+        while len(self._tokens) >= CACHED:
             del self._tokens[next(iter(self._tokens))]
         self._tokens[text] = tokens
         return tokens

@@ -1,7 +1,7 @@
-"""Finding out what a server can do, by asking it: a handful of small requests, each bounded, side by side.
+"""Finds out what a server can do, by a handful of small, bounded, concurrent requests.
 
-A server that takes a field need not hold to it: where it says that it does, it is asked for something that the model
-would not write by itself. What one request is refused, or gets no answer to, says something of that one thing alone.
+A server that accepts a field may still ignore it. So the probe requests something that the model would not write by
+itself. If a request is refused or not answered, this is evidence about its one feature only.
 """
 
 from __future__ import annotations
@@ -67,21 +67,21 @@ NO_CALL = "no call came"
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class ProbeReply:
     """A reply, and the events that told it."""
 
     reply: Reply
     events: Sequence[Event] = field(default_factory=list[Event])
 
     @property
-    def shown(self) -> str:
+    def brief(self) -> str:
         """The reply in few words."""
         if calls := self.reply.calls:
             return "called " + ", ".join(f"{call.name}({excerpt(call.json, 60)})" for call in calls[:3])
         return f"said {excerpt(self.reply.text, 60)!r}" if self.reply.text else f"said nothing ({self.reply.finish})"
 
 
-Judge = Callable[[Heard], Finding]
+Judge = Callable[[ProbeReply], Finding]
 
 
 async def probe(model: Http) -> ServerCapabilities:
@@ -107,10 +107,10 @@ async def probe(model: Http) -> ServerCapabilities:
     seen, chats = await described(server), bool(findings["chat"])
     program = seen.program
     grammars = program.grammar if model.api in ("openai", "completions") else ()
-    replies: dict[str, Heard] = {}
+    replies: dict[str, ProbeReply] = {}
 
     def keeping(name: str, judge: Judge) -> Judge:
-        def judged(answer: Heard) -> Finding:
+        def judged(answer: ProbeReply) -> Finding:
             replies[name] = answer
             return judge(answer)
 
@@ -118,17 +118,17 @@ async def probe(model: Http) -> ServerCapabilities:
 
     questions = _questions() if chats else {}
     work = {
-        name: partial(_asked, server, request, keeping(name, judge)) for name, (request, judge) in questions.items()
+        name: partial(_finding, server, request, keeping(name, judge)) for name, (request, judge) in questions.items()
     }
     work["embeddings"] = partial(_embeddings, server)
     by_name, by_grammar, by_schema, by_tag, (way, score) = await asyncio.gather(
         asyncio.gather(*(one(ask, SLOW) for ask in work.values())),
-        _first_held(grammars, lambda field: one(partial(_by_grammar, server, field, chats=chats), SLOW)),
-        _first_held(
+        _first_enforced(grammars, lambda field: one(partial(_by_grammar, server, field, chats=chats), SLOW)),
+        _first_enforced(
             program.schema if findings["completions"] else (),
             lambda field: one(partial(_by_schema, server, field), SLOW),
         ),
-        _first_held(program.tag, lambda field: one(partial(_by_tag, server, field, chats=chats), SLOW)),
+        _first_enforced(program.tag, lambda field: one(partial(_by_tag, server, field, chats=chats), SLOW)),
         one(partial(find_score_method, server), (None, SLOW)),
     )
     findings |= dict(zip(work, by_name, strict=True)) | {"grammar": by_grammar[1], "tags": by_tag[1]}
@@ -141,13 +141,13 @@ async def probe(model: Http) -> ServerCapabilities:
     )  # fmt: skip
 
 
-async def _first(model: Http) -> tuple[dict[str, Finding], Heard | None]:
+async def _first(model: Http) -> tuple[dict[str, Finding], ProbeReply | None]:
     """Whether it answers a conversation, and continues a prompt: what everything else stands upon."""
     findings: dict[str, Finding] = {}
     plain = refused = None
     try:
-        plain = await _ask(model, Request(_said(QUESTION), max_tokens=16))
-        findings["chat"] = Finding("yes", plain.shown)
+        plain = await _ask(model, Request(_user(QUESTION), max_tokens=16))
+        findings["chat"] = Finding("yes", plain.brief)
         findings["usage"] = _counted(plain)
     except (KeyRefused, ModelUnreachable):
         raise
@@ -155,7 +155,9 @@ async def _first(model: Http) -> tuple[dict[str, Finding], Heard | None]:
         refused = error
         findings["chat"] = _refused(error)
     try:
-        findings["completions"] = await _asked(model.completing(), Request(prompt="1, 2, 3, 4,", max_tokens=4), _spoke)
+        findings["completions"] = await _finding(
+            model.completing(), Request(prompt="1, 2, 3, 4,", max_tokens=4), _spoke
+        )
     except UsageError as error:
         findings["completions"] = _refused(error)
     if isinstance(refused, ModelError) and not findings["completions"]:
@@ -167,21 +169,21 @@ def _questions() -> dict[str, tuple[Request, Judge]]:
     """What is asked side by side in conversations, by its name, and who judges the reply."""
     tools, both = (WEATHER,), (WEATHER, CLOCK)
     return {
-        "streamed tools": (Request(_said(QUESTION), tools, max_tokens=LONGEST), _streamed),
-        "required": (Request(_said(HELLO), tools, choice="required", max_tokens=LONGEST), _called("get_weather")),
-        "named": (Request(_said(QUESTION), both, choice="get_time", max_tokens=LONGEST), _called("get_time")),
+        "streamed tools": (Request(_user(QUESTION), tools, max_tokens=LONGEST), _streamed),
+        "required": (Request(_user(HELLO), tools, choice="required", max_tokens=LONGEST), _called("get_weather")),
+        "named": (Request(_user(QUESTION), both, choice="get_time", max_tokens=LONGEST), _called("get_time")),
         "parallel": (
-            Request(_said("What is the weather in Paris and in Rome? Ask for both at once."), both, max_tokens=LONGEST),
+            Request(_user("What is the weather in Paris and in Rome? Ask for both at once."), both, max_tokens=LONGEST),
             _several,
         ),
-        "schema": (Request(_said(HELLO), schema=SCHEMA, max_tokens=ROOM), _fits),
-        "system": (Request([ZEBRA, *_said("Hello")], max_tokens=16), _followed),
-        "stop": (Request(_said("Write exactly this line: alpha beta gamma delta"), stop=("gamma",), max_tokens=32), _stopped),
-        "logprobs": (Request(_said(HELLO), logprobs=1, max_tokens=4), _weighed),
+        "schema": (Request(_user(HELLO), schema=SCHEMA, max_tokens=ROOM), _fits),
+        "system": (Request([ZEBRA, *_user("Hello")], max_tokens=16), _followed),
+        "stop": (Request(_user("Write exactly this line: alpha beta gamma delta"), stop=("gamma",), max_tokens=32), _stopped),
+        "logprobs": (Request(_user(HELLO), logprobs=1, max_tokens=4), _scored),
     }  # fmt: skip
 
 
-async def _asked(model: Http, request: Request, judge: Judge) -> Finding:
+async def _finding(model: Http, request: Request, judge: Judge) -> Finding:
     """What one request shows; a refusal and a silence show something too."""
     try:
         return judge(await _ask(model, request))
@@ -189,13 +191,13 @@ async def _asked(model: Http, request: Request, judge: Judge) -> Finding:
         return _refused(error)
 
 
-async def _ask(model: Http, request: Request) -> Heard:
+async def _ask(model: Http, request: Request) -> ProbeReply:
     listener = Listener(request, by_its_name(model.model))
     events: list[Event] = []
     async with aclosing(model.stream(request)) as stream:
         async for event in stream:
             events += listener.hear(event)
-    return Heard(collect(events), events)
+    return ProbeReply(collect(events), events)
 
 
 def _refused(error: ModelError | UsageError) -> Finding:
@@ -204,7 +206,7 @@ def _refused(error: ModelError | UsageError) -> Finding:
     return Finding("no" if isinstance(error, BadRequest | UsageError) else "unclear", evidence)
 
 
-def _said(text: str) -> list[Message]:
+def _user(text: str) -> list[Message]:
     return [{"role": "user", "content": text}]
 
 
@@ -215,67 +217,67 @@ def _yes(seen: bool, evidence: str) -> Finding:
     return Finding("yes" if seen else "no", evidence)
 
 
-def _spoke(answer: Heard) -> Finding:
-    return Finding("yes" if answer.reply.text else "unclear", answer.shown)
+def _spoke(answer: ProbeReply) -> Finding:
+    return Finding("yes" if answer.reply.text else "unclear", answer.brief)
 
 
-def _counted(answer: Heard) -> Finding:
+def _counted(answer: ProbeReply) -> Finding:
     usage = answer.reply.usage
     counts = f"{usage.prompt_tokens} and {usage.completion_tokens} tokens"
     return _yes(usage.prompt_tokens > 0, counts if usage.prompt_tokens else "no tokens were told")
 
 
-def _streamed(answer: Heard) -> Finding:
+def _streamed(answer: ProbeReply) -> Finding:
     pieces = sum(isinstance(event, ArgumentsDelta) for event in answer.events)
     if not answer.reply.calls:
         tokens = answer.reply.usage.prompt_tokens
-        return Finding("unclear", f"{answer.shown}; {tokens} tokens read" if tokens else answer.shown)
+        return Finding("unclear", f"{answer.brief}; {tokens} tokens read" if tokens else answer.brief)
     if any(note.rule == "call-in-text" for note in answer.reply.notes):
-        return Finding("no", f"the server left the call in the text, where it can be read: {answer.shown}")
-    return _yes(pieces > 1, f"{answer.shown}, in {pieces} piece{'s' * (pieces != 1)}")
+        return Finding("no", f"the server left the call in the text, where it can be read: {answer.brief}")
+    return _yes(pieces > 1, f"{answer.brief}, in {pieces} piece{'s' * (pieces != 1)}")
 
 
 def _called(name: str) -> Judge:
-    def judge(answer: Heard) -> Finding:
+    def judge(answer: ProbeReply) -> Finding:
         calls = answer.reply.calls
         if not calls and answer.reply.finish == "length":
-            return Finding("unclear", answer.shown)
+            return Finding("unclear", answer.brief)
         right = {call.name for call in calls} == {name}
-        return _yes(right, answer.shown if right else f"a call of {name} was required, and it {answer.shown}")
+        return _yes(right, answer.brief if right else f"a call of {name} was required, and it {answer.brief}")
 
     return judge
 
 
-def _several(answer: Heard) -> Finding:
+def _several(answer: ProbeReply) -> Finding:
     several = len(answer.reply.calls) > 1
-    return Finding("yes", answer.shown) if several else Finding("unclear", f"asked for two calls, it {answer.shown}")
+    return Finding("yes", answer.brief) if several else Finding("unclear", f"asked for two calls, it {answer.brief}")
 
 
-def _fits(answer: Heard) -> Finding:
+def _fits(answer: ProbeReply) -> Finding:
     text = answer.reply.text.strip()
     try:
         fits = json.loads(text) == {WORD: "kx4"}
     except ValueError:
         fits = False
         if answer.reply.finish == "length" and text.startswith("{"):
-            return Finding("unclear", f"cut before its end: it {answer.shown}")
-    return _yes(fits, answer.shown if fits else f"not held to the schema, it {answer.shown}")
+            return Finding("unclear", f"cut before its end: it {answer.brief}")
+    return _yes(fits, answer.brief if fits else f"not held to the schema, it {answer.brief}")
 
 
-def _followed(answer: Heard) -> Finding:
+def _followed(answer: ProbeReply) -> Finding:
     if "zebra" in answer.reply.text.lower():
-        return Finding("yes", f"followed: it {answer.shown}")
-    return Finding("unclear", f"taken without an error, and not followed: it {answer.shown}")
+        return Finding("yes", f"followed: it {answer.brief}")
+    return Finding("unclear", f"taken without an error, and not followed: it {answer.brief}")
 
 
-def _stopped(answer: Heard) -> Finding:
+def _stopped(answer: ProbeReply) -> Finding:
     text = answer.reply.text
     if "gamma" in text:
-        return Finding("no", f"it wrote the stop string: {answer.shown}")
-    return Finding("yes" if "alpha" in text else "unclear", answer.shown)
+        return Finding("no", f"it wrote the stop string: {answer.brief}")
+    return Finding("yes" if "alpha" in text else "unclear", answer.brief)
 
 
-def _weighed(answer: Heard) -> Finding:
+def _scored(answer: ProbeReply) -> Finding:
     count = len(answer.reply.logprobs)
     return _yes(bool(count), f"of {count} tokens" if count else "taken, and none came")
 
@@ -283,35 +285,35 @@ def _weighed(answer: Heard) -> Finding:
 def _by_grammar(model: Http, field: str, *, chats: bool) -> Awaitable[Finding]:
     """One way of asking for a grammar."""
     wanted = f"{WORD}-{len(field)}"
-    request = Request(_said(HELLO), grammar=f'root ::= "{wanted}"', max_tokens=16)
+    request = Request(_user(HELLO), grammar=f'root ::= "{wanted}"', max_tokens=16)
     return _in_field(model, request, lambda heard: heard.reply.text.strip() == wanted, chats, grammar_field=field)
 
 
 def _by_schema(model: Http, field: str) -> Awaitable[Finding]:
     """One way of asking for a schema beside a prompt."""
     request = Request(prompt="Hello", schema=SCHEMA, max_tokens=ROOM)
-    return _asked(model.able(model.capabilities, schema_field=field).completing(), request, _fits)
+    return _finding(model.able(model.capabilities, schema_field=field).completing(), request, _fits)
 
 
 def _by_tag(model: Http, field: str, *, chats: bool) -> Awaitable[Finding]:
     """One way of asking for a structural tag: that of a call, for it is calls that are asked for so."""
     tool: Tool[..., Any] = Tool(f"{WORD}_tool", "A tool.", SCHEMA)
     tag = record(grammar(get("hermes"), [tool], "required", "structural_tag"))
-    request = Request(_said(HELLO), tag=tag, max_tokens=LONGEST)
+    request = Request(_user(HELLO), tag=tag, max_tokens=LONGEST)
     return _in_field(model, request, lambda heard: tool.name in heard.reply.text, chats, tag_field=field)
 
 
 def _in_field(
-    model: Http, request: Request, fits: Callable[[Heard], bool], chats: bool, **field: str
+    model: Http, request: Request, fits: Callable[[ProbeReply], bool], chats: bool, **field: str
 ) -> Awaitable[Finding]:
     """Whether the server holds to what stands in this field; asked without a conversation where it has none."""
     if not chats:
         model, request = model.completing(), replace(request, prompt="Hello", messages=())
     model = model.able(model.capabilities | able_by(field), **field)
-    return _asked(model, request, lambda heard: _yes(fits(heard), heard.shown))
+    return _finding(model, request, lambda heard: _yes(fits(heard), heard.brief))
 
 
-async def _first_held(fields: Sequence[str], ask: Callable[[str], Awaitable[Finding]]) -> tuple[str, Finding]:
+async def _first_enforced(fields: Sequence[str], ask: Callable[[str], Awaitable[Finding]]) -> tuple[str, Finding]:
     """The first of these fields to which a server holds, "" for none, and what was seen."""
     seen = dict(zip(fields, await asyncio.gather(*map(ask, fields)), strict=True))
     if works := next((field for field, finding in seen.items() if finding), ""):
@@ -320,7 +322,7 @@ async def _first_held(fields: Sequence[str], ask: Callable[[str], Awaitable[Find
     return "", next((finding for finding in seen.values() if finding.answer == "unclear"), Finding("no", none))
 
 
-def _tools(findings: dict[str, Finding], replies: dict[str, Heard], plain: Heard | None) -> Finding:
+def _tools(findings: dict[str, Finding], replies: dict[str, ProbeReply], plain: ProbeReply | None) -> Finding:
     """Whether tools reach the model: calls came, or at least the prompt has grown."""
     for name in OFFERING:
         if name in replies and replies[name].reply.calls:
@@ -338,7 +340,7 @@ def _tools(findings: dict[str, Finding], replies: dict[str, Heard], plain: Heard
     return Finding("no", "they are taken and dropped: the model reads no more tokens than without")
 
 
-def _plain_counts(replies: dict[str, Heard]) -> set[int]:
+def _plain_counts(replies: dict[str, ProbeReply]) -> set[int]:
     """How many tokens the requests without tools had; they are of different lengths."""
     plain = [answer for name, answer in replies.items() if name not in OFFERING]
     return {answer.reply.usage.prompt_tokens for answer in plain} if len(plain) > 1 else set()

@@ -28,7 +28,8 @@ async def described(model: Http) -> ServerCapabilities:
     """What a server tells of itself: its program, its model's chat template, its slots, its models, and of the one that
     is asked its parameters and context. What it does not tell stays empty."""
     *told, listed = await asyncio.gather(
-        *(_told(model, program.path, root=True) for program in PROGRAMS.values()), _told(model, model.models_path)
+        *(_reported(model, program.path, root=True) for program in PROGRAMS.values()),
+        _reported(model, model.models_path),
     )
     server = next((name for (name, program), one in zip(PROGRAMS.items(), told, strict=True) if program.key in one), "")
     return _described(model, server, told, listed)
@@ -55,8 +56,8 @@ async def server_context(model: Http) -> int:
     if model.api not in ("openai", "completions", "ollama"):
         return 0
     listed, props, *loaded = await asyncio.gather(
-        _told(model, model.models_path),
-        *(_told(model, path, root=True) for path in (PROGRAMS["llama.cpp"].path, *LOADED)),
+        _reported(model, model.models_path),
+        *(_reported(model, path, root=True) for path in (PROGRAMS["llama.cpp"].path, *LOADED)),
     )
     names = (model.model, f"{model.model}:latest")
     told = [
@@ -83,7 +84,7 @@ async def glance(model: Http, *, scoring: bool = True) -> ServerCapabilities | N
         tools = await _laid_out(model) if llama.key in props else None
         if tools is None:
             return None
-        listed = {} if tools else await _told(model, model.models_path, seconds=model.timeouts.connect)
+        listed = {} if tools else await _reported(model, model.models_path, seconds=model.timeouts.connect)
         seen = _described(model, "llama.cpp", (props,), listed)
         seen = replace(seen, found={"tools": tools}, grammar_field=llama.grammar[0], schema_field=llama.schema[0])
         if tools:
@@ -111,7 +112,7 @@ async def _laid_out(model: Http) -> Finding | None:
     return Finding("no", "its llama.cpp drops them, for its model's template knows none")
 
 
-async def _told(model: Http, path: str, *, root: bool = False, seconds: float = 5.0) -> Payload:
+async def _reported(model: Http, path: str, *, root: bool = False, seconds: float = 5.0) -> Payload:
     """What a server answers at a path, nothing where it does not."""
     try:
         return await model.fetch(path, seconds=seconds, root=root)

@@ -1,4 +1,4 @@
-"""Uses the words right beside a number to find its argument, if the argument's own words are missing.
+"""Assigns a number to an argument by the unit next to it, if no word of the argument occurs.
 
 Kilometers are a distance even if no word says so, "the top 3" is a limit, "a table for 6" a number of people.
 """

@@ -1,4 +1,4 @@
-"""Finds what a chat template writes around calls: the literals of a thought and of a text, and the end of a turn."""
+"""Finds the literals that a chat template writes around a thought and a text, and at the end of a turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The grammar of a reply that consists of messages with heads."""
+"""The grammar of a reply of several messages, each with a header, as in harmony."""
 
 from __future__ import annotations
 

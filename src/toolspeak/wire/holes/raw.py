@@ -1,4 +1,4 @@
-"""A single argument that is all the text there is, such as code."""
+"""The whole body of a call as its single argument, such as code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decides whether arguments at the end of a text are complete although nothing closes the call, or were cut."""
+"""Decides whether the arguments of an unclosed call at the end of a text are complete or truncated."""
 
 from __future__ import annotations
 

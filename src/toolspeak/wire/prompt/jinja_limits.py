@@ -1,4 +1,4 @@
-"""Limits the size of one tag of a chat template.
+"""Limits the tokens in one tag of a chat template, so that a recursive compiler cannot overflow the stack.
 
 Each operator, filter, call or attribute in an expression is one level deeper, and a recursive compiler would crash the
 process when the stack is used up.
