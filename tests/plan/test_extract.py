@@ -7,6 +7,7 @@ import json
 import re
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 from typing import Any, Literal, NamedTuple, TypedDict
 
 import pydantic
@@ -228,6 +229,57 @@ def test_a_validators_own_words_are_told() -> None:
 def test_a_value_among_words(kind: Any, reply: str, value: Any) -> None:
     for model in (native(reply), ts.Scripted([reply])):
         assert ts.extract("Alice is 31", kind, model=model, tries=1) == value
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"name": "Alice", "age": 31,}',
+        "{'name': 'Alice', 'age': 31}",
+        "Sure! {'name': 'Alice', 'age': 31} Anything else?",
+        '```json\n{"name": "Alice", "age": 31,}\n```',
+        '{"person": {"name": "Alice", "age": 31}}',
+        '{"record_person": {"name": "Alice", "age": 31}}',
+        "{'Person': {'name': 'Alice', 'age': 31,},}",
+        '[{"name": "Alice", "age": 31}]',
+    ],
+)
+def test_a_value_in_nearly_valid_json(reply: str) -> None:
+    for model in (native(reply), ts.Scripted([reply])):
+        assert ts.extract("Alice is 31", Person, model=model, tries=1) == Person("Alice", 31)
+
+
+def test_an_unwrapped_value_keeps_its_digits() -> None:
+    class Bill(pydantic.BaseModel):
+        total: Decimal
+
+    digits = "0.1000000000000000000001"
+    for reply in (f'{{"bill": {{"total": {digits},}}}}', f'[{{"total": {digits}}}]'):
+        assert ts.extract("x", Bill, model=native(reply), tries=1) == Bill(total=Decimal(digits))
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '[{"name": "Alice", "age": 31}, {"name": "Bob", "age": 27}]',
+        '{"person": {"name": "Alice", "age": 31}, "other": {"name": "Bob", "age": 27}}',
+        "{'name': 'Alice', 'age': 31} or {'name': 'Bob', 'age': 27}",
+    ],
+)
+def test_more_than_the_value_is_not_unwrapped(reply: str) -> None:
+    with pytest.raises(ts.NoCall):
+        ts.extract("some text", Person, model=native(reply), tries=1)
+
+
+@pytest.mark.parametrize(
+    "reply", ['{"name": "Alice", // net\n "age": 31}', '```json\n{"name": "Alice" "age": 31}\n```']
+)
+def test_json_that_cannot_be_repaired_is_named_as_such(reply: str) -> None:
+    model = native(reply, '{"name": "Alice", "age": 31}')
+    assert ts.extract("Alice is 31", Person, model=model) == Person("Alice", 31)
+    order = str(model.requests[1].messages[-1]["content"])
+    assert order.startswith("That is not valid JSON: Expecting ")
+    assert order.endswith("Answer with a call to record_person, nothing else.")
 
 
 def test_two_values_among_words_are_none() -> None:

@@ -19,7 +19,7 @@ from .effects import Plan
 from .json_reply import in_words, json_text, order
 from .reask import Attempts, ReaskStrategy, usual
 
-NO_CALL, NO_FIT = "That was no tool call.", "That does not fit:"
+NO_CALL, NO_FIT, NO_JSON = "That was no tool call.", "That does not fit:", "That is not valid JSON:"
 """How the model is told that its reply was wrong, in a user message."""
 
 Read = Callable[[Reply], Reply]
@@ -113,6 +113,7 @@ def _why_text(reply: Reply) -> str:
     if reply.calls:
         return ""
     why = [note.detail for note in reply.notes if note.rule == "like-a-call"]
+    why += [f"it is not valid JSON: {note.detail}" for note in reply.notes if note.rule == "not-json"]
     if reply.finish == "length":
         why.append(CUT_AT_LIMIT)
     return "".join(f". {one[:1].upper()}{one[1:]}" for one in why)
@@ -164,7 +165,8 @@ def _judged_text(reply: Reply, request: Request, cut_stands: bool) -> tuple[Repl
     if request.choice not in ("auto", "none"):
         names = [tool.name for tool in request.tools or ()]
         wanted = request.choice if request.choice in names else f"one of the tools: {listed(names)}"
-        order_text = f"{NO_CALL} Answer with a call to {wanted}, nothing else."
+        faults = [f"{NO_JSON} {note.detail}." for note in reply.notes if note.rule == "not-json"]
+        order_text = f"{' '.join(faults or [NO_CALL])} Answer with a call to {wanted}, nothing else."
         why = f"a call to {wanted} was wanted, and a text came{_why_text(reply)}"
         return reply, why, [{"role": "user", "content": order_text}]
     if request.schema is None:

@@ -23,7 +23,7 @@ from ..wire.reading.collect import add_usage
 from . import decide
 from .calls import checked
 from .effects import Plan, spending
-from .json_passages import Passage, json_values, unfenced, whole_values
+from .json_passages import Passage, fault, json_values, unfenced, unwrapped, whole_values
 
 NO_TYPES = (FunctionType, MethodType)
 
@@ -132,25 +132,17 @@ def reader(tool: Tool[..., Any], schema: Schema, *, bare: bool) -> Callable[[Rep
     """
     names = set(tool.parameters["properties"])
 
-    def listed(call: ToolCall) -> ToolCall:
-        ignored: list[str] = []
-        arguments = without_ignored(call.arguments, schema, schema, ignored)
-        if not ignored:
-            return call
-        made, changes = coerce(tool, call.arguments, call.json)  # only its text has all digits of a Decimal
-        arguments = without_ignored(made, schema, schema, [])
-        notes = (*call.notes, *changes, Note("ignored-keys", ", ".join(ignored)))
-        return replace(call, arguments=arguments, json=json.dumps(arguments), notes=notes)
-
     def written(passage: Passage) -> ToolCall | None:
-        value, text = passage
+        value, text, notes = (
+            passage if bare else unwrapped(passage, names, (tool.name, tool.name.removeprefix("record_")))
+        )
         record: dict[str, Any] = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
         if not names & record.keys():
             record, text = dict[str, Any](value=value), f'{{"value": {text}}}'
         if not names & record.keys():
             return None
-        note = Note("value-without-call", tool.name)
-        return listed(ToolCall(f"call_{tool.name}", tool.name, record, text, (note,)))
+        notes = (Note("value-without-call", tool.name), *notes)
+        return _listed(ToolCall(f"call_{tool.name}", tool.name, record, text, notes), tool, schema)
 
     closed = bool(checked(ToolCall("", tool.name, {"value": OTHER_WORDS}), [tool])[1]) if bare else False
 
@@ -165,7 +157,7 @@ def reader(tool: Tool[..., Any], schema: Schema, *, bare: bool) -> Callable[[Rep
 
     def read(reply: Reply) -> Reply:
         if reply.calls:
-            return replace(reply, calls=tuple(map(listed, reply.calls)))
+            return replace(reply, calls=tuple(_listed(call, tool, schema) for call in reply.calls))
         calls = [call for call in map(written, json_values(reply.text)) if call is not None]
         fits = [call for call in calls if not checked(call, [tool])[1]]
         if any(call.arguments != fits[0].arguments for call in fits):
@@ -173,9 +165,27 @@ def reader(tool: Tool[..., Any], schema: Schema, *, bare: bool) -> Callable[[Rep
         call = fits[0] if fits else next(map(written, whole_values(reply.text)), None)
         if call is None and closed:
             call = unquoted(reply.text)
-        return reply if call is None else replace(reply, text="", calls=(call,))
+        return _with_fault(reply) if call is None else replace(reply, text="", calls=(call,))
 
     return read
+
+
+def _with_fault(reply: Reply) -> Reply:
+    """The reply with a note of what is wrong with its JSON."""
+    wrong = fault(reply.text)
+    return replace(reply, notes=(*reply.notes, Note("not-json", wrong))) if wrong else reply
+
+
+def _listed(call: ToolCall, tool: Tool[..., Any], schema: Schema) -> ToolCall:
+    """The call without the keys that the type does not list, with a note."""
+    ignored: list[str] = []
+    arguments = without_ignored(call.arguments, schema, schema, ignored)
+    if not ignored:
+        return call
+    made, changes = coerce(tool, call.arguments, call.json)  # only its text has all digits of a Decimal
+    arguments = without_ignored(made, schema, schema, [])
+    notes = (*call.notes, *changes, Note("ignored-keys", ", ".join(ignored)))
+    return replace(call, arguments=arguments, json=json.dumps(arguments), notes=notes)
 
 
 def without_ignored(value: Any, schema: Any, root: Schema, ignored: list[str]) -> Any:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Collection, Iterator
+from typing import Any, NamedTuple, cast
+
+from ..types import Note
+from ..wire.reading.json_reader import json_value
+from ..wire.reading.source import Malformed, Source
+from ..wire.reading.state import DOUBTFUL
 
 FENCE = re.compile(r"```\w*\n(.*?)```", re.DOTALL)
 OPENER = re.compile(r"[{\[]")
@@ -14,10 +19,11 @@ MOST = 32
 
 
 class Passage(NamedTuple):
-    """A value, and its JSON text as it was written."""
+    """A value, its JSON text with the digits as they were written, and notes of what was repaired in it."""
 
-    value: object
+    value: Any
     text: str
+    notes: tuple[Note, ...] = ()
 
 
 def unfenced(text: str) -> str:
@@ -28,11 +34,11 @@ def unfenced(text: str) -> str:
 
 
 def whole_values(text: str) -> Iterator[Passage]:
-    """The value that is the whole text, or the content of the one code fence around it."""
-    try:
-        yield Passage(json.loads(unfenced(text)), unfenced(text))
-    except (ValueError, RecursionError):
-        return
+    """The value that is the whole text, or the content of the one code fence around it, repaired as a call's arguments
+    are."""
+    text = unfenced(text).strip()
+    if (found := _value_at(text, 0)) and not text[found[1] :].strip():
+        yield found[0]
 
 
 def json_values(text: str) -> Iterator[Passage]:
@@ -43,14 +49,72 @@ def json_values(text: str) -> Iterator[Passage]:
     yield from values or _among_words(text)
 
 
+def unwrapped(passage: Passage, keys: set[str], names: Collection[str]) -> Passage:
+    """The object that is alone in a list, or alone under one of `names`. An object with one of `keys` needs none."""
+    value, text, notes = passage
+    if isinstance(value, list):
+        rows = cast("list[Any]", value)
+        if len(rows) == 1 and isinstance(rows[0], dict):
+            return Passage(rows[0], text[text.index("[") + 1 : -1].strip(), (*notes, Note("unwrapped-value", "list")))
+    elif isinstance(value, dict):
+        record = cast("dict[str, Any]", value)
+        name = next(iter(record.keys() - keys), "") if len(record) == 1 else ""
+        if name.lower() in names:
+            inner = text[text.index(":") + 1 : -1].strip()
+            return Passage(record[name], inner, (*notes, Note("unwrapped-value", name)))
+    return passage
+
+
+def fault(text: str) -> str:
+    """What is wrong with a text that was meant as a JSON object or list, alone or in a code fence; "" if nothing is or
+    if it was not."""
+    for part in (unfenced(text), *(fence[1].strip() for fence in FENCE.finditer(text))):
+        if OPENER.match(part):
+            try:
+                json.loads(part)
+            except RecursionError:
+                return "it nests too deep"
+            except ValueError as error:
+                return str(error)
+    return ""
+
+
 def _among_words(text: str) -> Iterator[Passage]:
-    decoder, place = json.JSONDecoder(), 0
+    place = 0
     for _ in range(MOST):
         if (opener := OPENER.search(text, place)) is None:
             return
-        try:
-            value, place = decoder.raw_decode(text, opener.start())
-        except (ValueError, RecursionError):
-            place = opener.end()
-        else:
-            yield Passage(value, text[opener.start() : place])
+        found = _value_at(text, opener.start())
+        place = found[1] if found else opener.end()
+        if found:
+            yield found[0]
+
+
+def _value_at(text: str, start: int) -> tuple[Passage, int] | None:
+    """The value at a place of a text, and its end. Objects and lists are repaired unless a repair is a guess."""
+    try:
+        value, end = json.JSONDecoder().raw_decode(text, start)
+        return Passage(value, text[start:end]), end
+    except (ValueError, RecursionError):
+        return _repaired(text, start) if OPENER.match(text, start) else None
+
+
+def _repaired(text: str, start: int) -> tuple[Passage, int] | None:
+    source, parts = Source(), list[str]()
+    notes: dict[str, Note] = {}
+
+    def note(rule: str, detail: str = "", _place: int | None = None) -> None:
+        notes.setdefault(rule, Note(rule, detail))
+
+    source.add(text[start:])
+    source.closed = True
+    try:
+        for _ in json_value(source, parts.append, note):
+            pass
+        written = "".join(parts)
+        value = json.loads(written)
+    except (Malformed, ValueError, RecursionError):
+        return None
+    if DOUBTFUL & notes.keys():
+        return None
+    return Passage(value, written, tuple(notes.values())), start + source.pos

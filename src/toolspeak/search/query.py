@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from ..api.json_stream import record, records
-from ..plan.decide import NO_CALL, NO_FIT
+from ..plan.decide import NO_CALL, NO_FIT, NO_JSON
 from ..plan.prompted import text_of
 from ..types import Message
 from .terms import length
@@ -195,7 +195,9 @@ def _texts(messages: Sequence[Message], read: Callable[[Message], str]) -> list[
     texts: list[str] = []
     for message in reversed(messages):
         text = bounded(read(message)) if message.get("role") == "user" else ""
-        if text and not text.startswith((NO_CALL, NO_FIT)):  # our own messages in the user's role are no questions
+        if text and not text.startswith(
+            (NO_CALL, NO_FIT, NO_JSON)
+        ):  # our own messages in the user's role are no questions
             texts.append(text)
             if len(texts) == 2:
                 break
