@@ -445,3 +445,6 @@ def test_an_answer_without_a_call_says_how_to_see_why(cli: Cli, script: Script) 
     assert (prose.returncode, prose.stdout) == (0, "It is sunny.\n")
     assert prose.stderr == "note: no tool was called; --explain shows what the model gets\n"
     assert cli("ask", "Weather?", "-m", script("It is sunny.")).stderr == "", "no tool was offered"
+    late = cli("ask", "Weather?", "-t", "weather.py", "-m", script("It is sunny."), "--seconds", "1e-9")
+    assert "its limit of 1e-09 seconds" in late.stderr
+    assert "no tool was called" not in late.stderr

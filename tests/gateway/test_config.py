@@ -141,7 +141,7 @@ path = 5
         "gateway.toml:19: keys.alice.rates.requests: expected a whole number of at least 1, got 0",
         'gateway.toml:22: limits.body: expected a whole number of at least 1, got "10MB"',
         "gateway.toml:23: limits.depht: unknown field. Did you mean 'depth'?",
-        "gateway.toml:25: store.path: expected a string, got 5",
+        "gateway.toml:25: store.path: expected a string that is not empty, got 5",
         "gateway.toml:26: widgets: unknown field. There are aliases, hosted, keys, limits, mcp, models, server, store.",
     ]
     for line in expected:

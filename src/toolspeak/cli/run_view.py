@@ -148,7 +148,8 @@ def show_hints(reply: Reply) -> None:
 
 def show_no_call(reply: Reply, model: str) -> None:
     """Print to standard error how to see why the model called no tool, if it called none."""
-    if not (any(step.reply.calls for step in reply.steps) or any(note.rule == "like-a-call" for note in reply.notes)):
+    called = any(step.reply.calls for step in reply.steps)
+    if not any((called, reply.finish == "limit", any(note.rule == "like-a-call" for note in reply.notes))):
         check = (
             "" if model.startswith(("local", "scripted", "replay")) else f", toolspeak doctor {model} checks its server"
         )

@@ -152,7 +152,7 @@ def text(value: Any) -> str:
     """A string that is not empty."""
     if isinstance(value, str) and value.strip():
         return value
-    raise Unexpected(f"a string, got {_excerpt(value)}")
+    raise Unexpected(f"a string that is not empty, got {_excerpt(value)}")
 
 
 def flag(value: Any) -> bool:
@@ -193,7 +193,8 @@ def one_of(*words: W) -> Callable[[Any], W]:
             if value == word:
                 return word
         meant = did_you_mean(near(value, words)) if isinstance(value, str) else ""
-        raise Unexpected(f"{'one of ' if len(words) > 1 else ''}{', '.join(words)}, got {_excerpt(value)}.{meant}")
+        hint = f".{meant}" if meant else ""
+        raise Unexpected(f"{'one of ' if len(words) > 1 else ''}{', '.join(words)}, got {_excerpt(value)}{hint}")
 
     return take
 
