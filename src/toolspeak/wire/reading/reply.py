@@ -232,11 +232,12 @@ def last_calls(s: State, p: Program) -> Scan[str | None]:
             done = yield from attempt(s, p, word, True)
             word = yield from at(s, *closers, *p.openers, eat=False)
             word = "" if word in closers else (yield from at(s, *p.openers))
-        rule = "unclosed-thought"
+        closed = False
         while done and (closer := (yield from at(s, *closers))):
-            rule = "call-in-thought" if closer in p.unthink else rule
+            closed |= closer in p.unthink
         if done and not (yield from following(s)):
-            s.out.insert(before[0], Noted(Note(rule, "", s.base + start)))
+            note = Note("call-in-thought" if closed else "unclosed-thought", "", s.base + start)
+            s.out.insert(before[0], Noted(note))
             s.settle()
             return ""
         said = s.text[start : s.pos]
