@@ -27,6 +27,32 @@ def made(rng: random.Random, depth: int = 0) -> Any:
     return rng.choice((1, 2.5, "x", '\\"]', "{", None, True, -1e30, "ü\ud800", "\\"))
 
 
+def levels_of(value: Any) -> int:
+    if not isinstance(value, dict | list):
+        return 0
+    return 1 + max(map(levels_of, value.values() if isinstance(value, dict) else value), default=0)
+
+
+def test_the_depth_of_a_value_is_that_of_its_containers_whatever_brackets_its_strings_have() -> None:
+    rng = random.Random(3)
+    for _ in range(3_000):
+        value = made(rng)
+        text = json.dumps(value, ensure_ascii=rng.random() < 0.5)
+        for levels in range(1, 8):
+            assert stepwise_json.too_deep(text, value, levels) == (levels_of(value) > levels), (text, levels)
+
+
+@pytest.mark.parametrize("string", ["x", "]", "[", '\\"]', "\\"])
+def test_a_deep_value_is_found_beside_many_small_ones(string: str) -> None:
+    deep: Any = string
+    for levels in range(1, stepwise_json.DEEPEST + 3):
+        deep = [string, deep] if levels % 2 else {string: deep}
+        if levels in (3, 9, 20, stepwise_json.DEEPEST - 1, stepwise_json.DEEPEST, stepwise_json.DEEPEST + 1):
+            value = [[[string], 1]] * 500 + [deep]
+            text = json.dumps(value)
+            assert stepwise_json.too_deep(text, value) == (levels + 1 > stepwise_json.DEEPEST), levels
+
+
 def damaged(rng: random.Random) -> str:
     text = json.dumps(made(rng), indent=rng.choice((None, None, 1)), ensure_ascii=rng.random() < 0.5)
     if rng.random() < 0.5:

@@ -99,6 +99,9 @@ DOUBTFUL = [
         '{"path": ["/a", "/b, "/c"]}',
         '{"path": [{"a": "/a, "b": "/b"}]}',
         '"{\\"path\\": \\"/data, \\"dry_run\\": \\"true\\"}"',
+        f'{{"path": "/data{", x" * 300},{" " * 200}"dry_run": "true"}}',
+        f'{{"path": ["/a{", x" * 300},{" " * 200}"/b"]}}',
+        f'"{{\\"path\\": \\"/data{", x" * 300},{" " * 200}\\"dry_run\\": \\"true\\"}}"',
     )),
     *(("pythonic", f"[delete({arguments})]") for arguments in (
         'path="/data, dry_run="true"',
@@ -109,6 +112,7 @@ DOUBTFUL = [
         'path=["/a, "/b"]',
         'path={"a": "/a, "b": "/b"}',
         '**{"path": "/data, "dry_run": "true"}',
+        f'path="/data{", x" * 300},{" " * 200}dry_run{" " * 200}= "true"',
     )),
     ("gemma4", '<|tool_call>call:delete{path:<|"|>/data, dry_run:<|"|>true<|"|>}<tool_call|>'),
     # text behind the markers of another dialect

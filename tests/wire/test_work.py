@@ -48,6 +48,19 @@ def test_nothing_that_a_model_writes_costs_much_more_than_text(d: Dialect) -> No
         assert len(events) < 2 * pieces + 20, (unit, len(events))
 
 
+@pytest.mark.parametrize("unit", ["Anna, who left, ", "a,b,c,", "[(1, ", "\\n  ", 'a \\"b'], ids=repr)
+def test_the_readers_do_not_look_at_most_content_of_a_string(unit: str) -> None:
+    """A piece is one call of `feed` and an event, unless it cuts an escape."""
+    d = next(d for d in DIALECTS if d.name == "hermes")
+
+    def calls(units: int) -> int:
+        return cost(d, f'<tool_call>{{"name": "f", "arguments": {{"s": "{unit * units}"}}}}</tool_call>')[0]
+
+    calls(20)
+    pieces = 2_000 * len(unit) // PIECE
+    assert calls(4_000) - calls(2_000) < (2.5 if "\\" not in unit else 8) * pieces
+
+
 @pytest.mark.parametrize("d", DIALECTS, ids=lambda d: d.name)
 def test_a_piece_of_text_is_one_event(d: Dialect) -> None:
     for unit in ("{", "[{", "`"):

@@ -29,6 +29,13 @@ ROW = 1_000
 DEEPEST = 200
 """Containers inside one another that a value may have."""
 TOO_DEEP = f"more than {DEEPEST} containers inside one another"
+SHALLOW = 8
+"""Levels that are counted by removing the innermost brackets of the text."""
+MEMBER = 128
+"""Of a text with fewer characters for each member its brackets are looked at before its value."""
+CONTAINERS = frozenset([dict, list])
+AS_LISTS = bytes.maketrans(b"{}", b"[]")
+NO_BRACKETS = bytes(set(range(256)) - set(b'[]{}"'))
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 """The encoder, created once: `json.dumps` creates a new one for each call with options."""
 STANDARD = cast("Any", json.decoder)
@@ -74,17 +81,33 @@ def loads_or(text: str, default: Any, **options: Callable[[str], Any]) -> Any:
 
 def too_deep(text: str, value: Any, levels: int = DEEPEST) -> bool:
     """Whether the value of a JSON text has more than `levels` containers inside one another."""
-    if text.count("{") + text.count("[") <= levels:  # no more than its brackets say
+    if max(text.rfind("{"), text.rfind("[")) < levels:  # there is no room for so many
         return False
-    level: list[Any] = [value]
+    members: list[Any] = [value]
+    few = len(text) // MEMBER
     for _ in range(levels):
-        if not level:
+        if CONTAINERS.isdisjoint(map(type, members)):
+            return False
+        if few >= 0 and (few := few - len(members)) < 0 and _shallow(text, levels):
             return False
         inner: list[Any] = []
-        for item in level:
-            inner += item.values() if isinstance(item, dict) else item
-        level = [one for one in inner if one.__class__ in (dict, list)]
-    return bool(level)
+        for one in members:
+            if one.__class__ in CONTAINERS:
+                inner += one.values() if isinstance(one, dict) else one
+        members = inner
+    return not CONTAINERS.isdisjoint(map(type, members))
+
+
+def _shallow(text: str, levels: int) -> bool:
+    """Whether the brackets of a JSON text show at once that it has no more levels. False if they do not."""
+    if "\\" in text:
+        text = text.replace("\\\\", "").replace('\\"', "")
+    brackets = text.encode(errors="replace").translate(AS_LISTS, NO_BRACKETS).replace(b'""', b"")
+    if b'"' in brackets:  # strings with brackets
+        brackets = b"".join(brackets.split(b'"')[::2])
+    for _ in range(min(levels, SHALLOW)):
+        brackets = brackets.replace(b"[]", b"")
+    return not brackets
 
 
 def dumps(value: Any, size: int) -> str:

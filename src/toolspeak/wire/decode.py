@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import UsageError
-from ..events import ArgumentsDelta, Event, Finished, TextDelta
+from ..events import ArgumentsDelta, Event, Finished
 from ..types import Reply, Tool
 from .dialect import Dialect
 from .prompt.control_markers import was_broken
@@ -14,7 +14,7 @@ from .reading.collect import collect
 from .reading.lexicon import program
 from .reading.reply import reply
 from .reading.restoring import Restorer
-from .reading.source import Decoded, Malformed
+from .reading.source import PASSED, Decoded, Malformed
 from .reading.state import State
 
 
@@ -47,13 +47,14 @@ class Decoder:
 
     def feed(self, chunk: str) -> list[Event]:
         s = self.state
-        lane, delta = s.lane, s.delta
+        lane = s.lane
         # Fast path: the reader only waits for a mark, and no mark is or begins in this chunk.
-        if lane is not None and delta is not None and chunk and lane(chunk) is None:
-            s.base += len(chunk)
-            if delta is TextDelta and not chunk.isspace():
-                s.line = chunk
-            out: list[Event] = [delta(chunk)]
+        if lane is not None and chunk and lane(chunk) is None:
+            passed = s.passed
+            passed.append(chunk)
+            if len(passed) > PASSED:
+                s.look_back()
+            out: list[Event] = [s.delta(chunk)]
         else:
             out = self._read(chunk)
         return self.restorer.feed(out) if self.restorer else out
@@ -63,13 +64,15 @@ class Decoder:
         if self.done:
             raise UsageError("this Decoder is closed: a new reply needs a new Decoder")
         s = self.state
-        step = s.step
+        machine = s.machine
+        if s.passed:
+            s.look_back()
         s.add(chunk)
         out: list[Event] = []
         s.out = out
         try:
             # A `Machine` reads on without the generators. They are only resumed when it is done.
-            if step is None or step():
+            if machine is None or machine.step():
                 next(self.run, None)
         except Malformed as e:
             self.run.throw(e)
@@ -87,7 +90,8 @@ class Decoder:
             return []
         s = self.state
         self.done = s.closed = True
-        s.lane = None
+        s.look_back()
+        s.add("")
         out: list[Event] = []
         s.out = out
         for _ in self.run:

@@ -50,7 +50,7 @@ CLEAN_TWICE = cast(
     re.compile(r'(?:[^"\\\x00-\x1f]++|\\\\(?:\\["\\]|[bfnrt/]))*+').match,
 )
 """Content of a JSON string inside a JSON string that needs no change, with its simple escapes complete."""
-IN_TEXT = IN_QUOTED['"']
+IN_JSON = IN_QUOTED['"']
 HALF_TWICE = ("\\", "\\\\", "\\\\\\")
 SIMPLE = re.compile(r"\\(.)").sub
 A_STRING = re.compile(rf'"(?:[^"\\\n]|\\.){{0,{CAP}}}"').match
@@ -205,7 +205,7 @@ class _Encoded(Machine):
 
     def content(self) -> bool:
         s, run = self.s, RUNS[self.quote]
-        if self.inner.lane is IN_TEXT and self.quote == '"' and self.clean():
+        if self.inner.lane is IN_JSON and self.quote == '"' and self.clean():
             return False
         while True:
             text, pos = s.text, s.pos
@@ -221,8 +221,8 @@ class _Encoded(Machine):
             if end == len(text):
                 if s.closed:
                     raise Malformed("unclosed string")
-                if self.delta and self.inner.lane is IN_TEXT and self.quote == '"':
-                    s.lane, s.delta = IN_TEXT, self.delta
+                if self.inner.lane is IN_JSON and self.quote == '"':
+                    self.reader.watch.let_pass(s, IN_STRING, self.delta)
                 return False
             if text[end] == self.quote:
                 s.pos += 1
@@ -242,10 +242,10 @@ class _Encoded(Machine):
         if end > pos:
             piece = text[pos:end].replace("\\\\", "\\").replace('\\"', '"')
             self.emit(piece)
-            self.reader.watch.add(piece)
+            self.reader.watch.content += piece
             s.pos = end
         if end == len(text):
-            s.lane, s.delta = self.reader.watch.lane(IN_TEXT), self.delta
+            self.reader.watch.let_pass(s, IN_STRING, self.delta)
         return not s.closed and (end == len(text) or text[end:] in HALF_TWICE)
 
     def give(self, piece: str) -> None:

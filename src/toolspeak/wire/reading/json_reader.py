@@ -61,6 +61,7 @@ OPENER, CLOSER, COMMA, HALF_TEXT, HALF_WORD, LAST_COMMA = 1, 2, 3, 7, 8, 9
 PLACES = ("", "vV", "aVK", "a", "vV", "vV", "kK", "", "", "")
 """By group of SURE: the states in which such a token is legal. LATER has the state after it."""
 LATER = ("", "", AFTER, "", AFTER, AFTER, VALUE)
+IN_JSON = IN_QUOTED['"']
 SHORT_KEY = 32
 """A key of up to so many characters is passed on in one piece."""
 AFTER_STRING = {VALUE: AFTER, FIRST_VALUE: AFTER, KEY: COLON, FIRST_KEY: COLON}
@@ -177,7 +178,7 @@ class JsonReader(Machine):
         self.quote, self.mode = '"', self.content
         self.watch.begin(piece)
         if end == len(s.text):
-            self.pass_content()
+            self.watch.let_pass(s, IN_JSON, self.delta)
         return True
 
     def hold(self, m: re.Match[str]) -> bool:
@@ -292,36 +293,31 @@ class JsonReader(Machine):
         self.watch.begin()
         return True
 
-    def pass_content(self) -> None:
-        """Lets pieces of content without special characters pass at once."""
-        if self.delta:
-            self.s.lane, self.s.delta = self.watch.lane(IN_QUOTED[self.quote]), self.delta
-
     def content(self) -> bool:
         """The rest of a string whose quote was passed on."""
         s, emit, quote = self.s, self.emit, self.quote
-        clean, ends = CLEAN[quote], ENDS[quote]
+        clean = CLEAN[quote]
         while True:
             text, pos = s.text, s.pos
-            m = clean(text, pos)
-            s.pos = i = m.end() if m else pos
+            s.pos = i = clean(text, pos).end()
             if i > pos:
-                emit(text[pos:i])
-                self.watch.add(text[pos:i])
+                piece = text[pos:i]
+                emit(piece)
+                self.watch.content += piece
             if i == len(text):
                 if s.closed:
                     raise Malformed("unclosed string")
-                self.pass_content()
+                self.watch.let_pass(s, IN_QUOTED[quote], self.delta)
                 return False
             c = text[i]
-            if c in ends and (closes := self.closes(quote, i + 1)) is not False:
+            if c in ENDS[quote] and (closes := self.closes(quote, i + 1)) is not False:
                 if closes:
                     s.pos += 1
                     emit('"')
                     self.mode = self.tokens if self.stack else None
                 return bool(closes)
             if c == "\\":
-                if not self.escape():
+                if i + 1 == len(text) + s.closed or not self.escape():  # more text decides about the last character
                     return False
             else:
                 self.odd(c)
@@ -332,7 +328,7 @@ class JsonReader(Machine):
             self.quote_inside(self.note)
         else:
             self.s.pos += 1
-            self.watch.add(c)
+            self.watch.content += c
         if self.note and c < " ":
             self.note("raw-control", "")
         self.emit(escaped(c) if self.note else c)
@@ -353,9 +349,7 @@ class JsonReader(Machine):
         """A backslash and what follows it."""
         s, note = self.s, self.note
         pair = s.text[s.pos : s.pos + 2]
-        if len(pair) < 2 and not s.closed:
-            return False
-        self.watch.member = None
+        self.watch.content += "\\"
         if note is None or (len(pair) == 2 and pair[1] in '"\\/bfnrt'):
             s.pos += len(pair)
             self.emit(pair)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, cast
 
 Emit = Callable[[str], None]
 
@@ -38,10 +38,15 @@ STRING = re.compile(r'"[^"\\\x00-\x1f]*"').match
 IN_STRING = re.compile(r'["\\\x00-\x1f]').search
 ENDS = {'"': '"', "'": "'"} | dict.fromkeys("“”„", "“”") | dict.fromkeys("‘’", "‘’") | {"«": "»", "»": "«"}
 """The quotes that may end a string, by the one that begins it."""
-IN_QUOTED = {c: re.compile(rf"""["{ends}\\\x00-\x1f,]""").search for c, ends in ENDS.items()}
-"""By quote: what needs a look in the content of a string. After a comma a quote may begin the next member."""
+IN_QUOTED = {c: re.compile(rf"""["{ends}\\\x00-\x1f]""").search for c, ends in ENDS.items()} | {
+    '"': re.compile(r'["\\\x00-\x1f](?:(?<=\\)(?!["/bfnrt])|(?<!\\)(?<!\\"))').search
+}
+"""By quote: what needs a look in the content of a string. Simple escapes need none; two backslashes do."""
 CLEAN = {
-    c: re.compile(rf"""(?:[^{ends}"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u(?![dD][89a-fA-F])[0-9a-fA-F]{{4}})*+""").match
+    c: cast(
+        "Callable[[str, int], re.Match[str]]",
+        re.compile(rf"""(?:[^{ends}"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u(?![dD][89a-fA-F])[0-9a-fA-F]{{4}})*+""").match,
+    )
     for c, ends in ENDS.items()
 }
 """By quote: string content that needs no change."""
@@ -56,18 +61,16 @@ def _refuse(word: str) -> object:
 
 
 def _integer(digits: str) -> int:
-    return int(_number(digits))
-
-
-def _float(digits: str) -> float:
-    return float(_number(digits))
-
-
-def _number(digits: str) -> str:
     """A number, with the same limit of length as in the streaming reader."""
     if len(digits) > SCALAR:
         raise ValueError(digits[:40])
-    return digits
+    return int(digits)
+
+
+def _float(digits: str) -> float:
+    if len(digits) > SCALAR:
+        raise ValueError(digits[:40])
+    return float(digits)
 
 
 _strict = json.JSONDecoder(parse_constant=_refuse, parse_int=_integer, parse_float=_float).raw_decode
@@ -85,13 +88,17 @@ def quoted(text: str) -> str:
     return _encode(text)
 
 
+LONG = 16_384
+"""A longer text is not decoded at once."""
+
+
 def whole_value(text: str, pos: int, strict: bool = True) -> tuple[object, int] | None:
     """The JSON value at `pos` and its end, if it has arrived completely.
 
     One with escapes of surrogates is left to the streaming reader, since one of a pair may be missing. Small windows
-    are tried first, because the time of a decoder's error is proportional to the text before it.
+    are tried first in a long text, because the time of a decoder's error is proportional to the text before it.
     """
-    size = 1024
+    size = 1024 if len(text) - pos > LONG else len(text)
     while True:
         window = text[pos : pos + size]
         try:

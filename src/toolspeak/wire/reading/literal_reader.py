@@ -334,11 +334,10 @@ class LiteralReader(Machine):
                     piece = SIMPLE(literals.simple, piece) if quote.slash == "escape" and "\\" in piece else piece
                     piece = escaped(piece)
                 self.emit(piece)
-                self.watch.add(text[pos:end])
+                self.watch.content += text[pos:end]
                 s.pos = end
             if end == len(text):
-                if self.streams:
-                    s.lane, s.delta = self.watch.lane(quote.lane), ArgumentsDelta
+                self.watch.let_pass(s, quote.lane, ArgumentsDelta if self.streams else None)
                 return False
             step = self.escape() if text[end] == "\\" and quote.slash else self.mark()
             if not step:
@@ -353,7 +352,7 @@ class LiteralReader(Machine):
         if not here:
             if here is False:
                 self.emit(escaped(s.text[s.pos]))
-                self.watch.add(s.text[s.pos])
+                self.watch.content += s.text[s.pos]
                 s.pos += 1
             return here is False
         ends = self.closes(s.pos + len(quote))
@@ -389,7 +388,7 @@ class LiteralReader(Machine):
         if lone:
             self.note("lone-surrogate", "")
         self.emit(escaped(text))
-        self.watch.add("\\")
+        self.watch.content += "\\"
         s.pos += size
         return True
 

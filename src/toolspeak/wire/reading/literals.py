@@ -191,7 +191,7 @@ class Quote:
         self.text, self.slash = text, slash
         self.run = re.compile(runs[slash]).match
         self.whole = re.compile(rf'([^{c}"\\\x00-\x1f]*){re.escape(text)}').match
-        self.lane = re.compile(rf'[{c}"\\\x00-\x1f,]').search
+        self.lane = re.compile(rf'[{c}"\\\x00-\x1f]').search
 
 
 class Syntax:

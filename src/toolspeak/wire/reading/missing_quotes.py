@@ -2,17 +2,20 @@
 
 A quote inside a string usually was not escaped. But if the string's own closing quote is missing, the string swallows
 the next member of its bracket: `{"title": "Lunch, "body": "pizza"}`. The second reading is recognized by structure:
-after a comma or a quote comes what begins a member. Only the content since the last comma or quote is kept, as long as
-it may begin one, so that the result does not depend on how the text is cut.
+after a comma or a quote comes what begins a member. Such quotes are rare, so the content before one is only collected,
+also what the decoder passes on without the readers. Of many pieces the part is kept that may begin a member, so that the
+result does not depend on how the text is cut.
 """
 
 from __future__ import annotations
 
 import re
 
-from .source import CAP, GAP, SPACE, Search
+from .source import CAP, GAP, SPACE, Delta, Search, Source
 
 DETAIL = "a quote inside a string is not escaped, or the quote that ends the string is missing"
+LONG = 512
+"""Of longer content the part is kept that may begin a member."""
 BRACKETS = " \t\r\n[{("
 """What may stand between a comma and the next member."""
 _OPENING = rf"[\s\[{{(]{{0,{GAP}}}"
@@ -23,43 +26,47 @@ NAMED = re.compile(rf"{_OPENING}(?:[^\W\d]\w{{0,{CAP}}}\s{{0,{GAP}}}(?:[=:]\s{{0
 
 
 class Watch:
-    """Watches the content of one string after another. `member` is the content since the last comma or quote, None if
-    it begins no member; `key`: the last quote may have begun the key of one."""
+    """Collects the content of one string after another, and looks at it when a quote comes that does not end the string.
 
-    __slots__ = ("_begins", "key", "member")
+    `content` is that since the last such quote, which counts as a comma; or its end, if it is long. `key`: the last
+    quote may have begun the key of a member.
+    """
+
+    __slots__ = ("_begins", "content", "key")
 
     def __init__(self, named: bool) -> None:
         self._begins = NAMED if named else QUOTED
-        self.member: str | None = None
+        self.content = ""
         self.key = False
 
     def begin(self, piece: str = "") -> None:
         """A string begins, with this piece of its content."""
-        self.member, self.key = None, False
-        if piece:
-            self.add(piece)
+        self.content, self.key = piece, False
 
-    def add(self, piece: str) -> None:
-        """More content, without quotes that could end the string."""
-        if "," in piece:
-            member = piece.rpartition(",")[2]
-        elif self.member is None:
-            return
-        else:
-            member = self.member + piece
-        self.member = member if self._begins(member) else None
+    def let_pass(self, s: Source, search: Search, delta: Delta | None) -> None:
+        """Lets further content pass at once, up to what `search` finds."""
+        if len(self.content) > LONG:
+            self.shorten()
+        if delta:
+            s.lane, s.delta, s.watch = search, delta, self
 
-    def lane(self, search: Search) -> Search | None:
-        """The search for what needs a look in the content. None while all of it does."""
-        return search if self.member is None else None
+    def shorten(self) -> None:
+        """Keeps of the content what may begin a member."""
+        member = self._member()
+        self.content = "" if member is None else "," + member
+
+    def _member(self) -> str | None:
+        """The content since the last comma or quote; None if no member begins like this."""
+        _, comma, member = self.content.rpartition(",")
+        return member if comma and self._begins(member) else None
 
     def quote(self, text: str, i: int) -> tuple[bool, bool, str | None]:
         """A quote before `i` that does not end the string: whether it may begin a member, whether it may end the key of
         one, and the unquoted name before it with its `=` or `:` (None if there is none)."""
-        after = _visible(text, i)
-        name = None if self.member is None else self.member.strip(BRACKETS)
+        after, member = _visible(text, i), self._member()
+        name = None if member is None else member.strip(BRACKETS)
         begins, ends = name == "", self.key & (after == ":")
-        self.member, self.key = "", begins | (after == ",")
+        self.content, self.key = ",", begins | (after == ",")
         return begins, ends, name
 
 

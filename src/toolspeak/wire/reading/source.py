@@ -13,9 +13,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator
 from functools import lru_cache
-from typing import TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from ...events import ArgumentsDelta, TextDelta, ThoughtDelta
+
+if TYPE_CHECKING:
+    from .missing_quotes import Watch
 
 T = TypeVar("T")
 Scan = Generator[None, None, T]
@@ -25,6 +28,8 @@ Search = Callable[..., "re.Match[str] | None"]
 GAP = 256
 """More whitespace than this, in characters, ends the search for what follows it."""
 OUTSIDE_TAGS = re.compile(r"\s+(?![^<>]*>)")
+PASSED = 128
+"""The most pieces that are passed on before somebody looks at them."""
 CAP = 256
 """The most characters of a name, a key or an id."""
 
@@ -51,8 +56,9 @@ class Source:
     """Text that arrives in pieces, and the position up to which it was read.
 
     - `lane`: a pattern that searches a new piece; if it finds nothing, the piece may be emitted directly as a `delta`
+    - `watch`: collects such pieces if they are the content of a string
     - `log`: if it is a list, text is kept when it is read, and can be given back
-    - `step`: a function that reads on in place of the waiting generator; it returns False if it needs more text
+    - `machine`: reads on in place of the waiting generators
     - `decoded`: JSON texts that arrived complete, with their values, by the id of the text, so that nobody parses them
       again
     """
@@ -65,20 +71,22 @@ class Source:
         "lane",
         "log",
         "logpos",
+        "machine",
         "pos",
-        "step",
         "text",
+        "watch",
     )
 
     def __init__(self, decoded: Decoded | None = None) -> None:
         self.text = ""
-        self.pos = 0
-        self.base = 0
+        self.pos: int = 0
+        self.base: int = 0
         self.closed = False
         self.decoded = decoded
         self.lane: Search | None = None
-        self.delta: Delta | None = None
-        self.step: Callable[[], bool] | None = None
+        self.delta: Delta = TextDelta
+        self.watch: Watch | None = None
+        self.machine: Machine | None = None
         self.log: list[str] | None = None
         self.logpos = 0
 
@@ -91,7 +99,7 @@ class Source:
         self.base += pos
         self.text = text[pos:] + piece if pos < len(text) else piece
         self.pos = 0
-        self.lane = self.step = None
+        self.lane = self.machine = self.watch = None
 
     def keep(self) -> None:
         """From here on, text that is read can be given back."""
@@ -146,7 +154,7 @@ class Machine:
             if not mode():
                 if s.closed:
                     raise Malformed("unclosed literal")
-                s.step = self.step
+                s.machine = self
                 return False
         return True
 

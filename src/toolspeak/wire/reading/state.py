@@ -11,6 +11,7 @@ from typing import Any
 
 from ...events import ArgumentsDelta, CallEnd, CallStart, Event, Noted, TextDelta, ThoughtDelta
 from ...types import Note, Tool
+from .missing_quotes import LONG
 from .source import Decoded, Malformed, Source
 
 NAMED = re.compile(r"[^\s<>{}\[\]()\"'`|,;]+").fullmatch
@@ -90,6 +91,7 @@ class State(Source):
         "noted",
         "out",
         "parts",
+        "passed",
         "seed",
         "spent",
         "texts",
@@ -113,6 +115,7 @@ class State(Source):
         self.out: list[Event] = []
         self.parts: list[str] = []
         self.args = self.parts.append
+        self.passed: list[str] = []
         self.waiting: list[Note] = []
         self.noted: set[tuple[str, str]] = set()
         self.live: Call | None = None
@@ -131,6 +134,18 @@ class State(Source):
         self.texts: list[str] = []
         self.behind: list[Event] = []
         self.failures = 0
+
+    def look_back(self) -> None:
+        """Takes note of the pieces that were passed on without the readers. All text before them was read."""
+        text = "".join(self.passed)
+        self.passed.clear()
+        self.pos += len(text)
+        if watch := self.watch:
+            watch.content += text
+            if len(watch.content) > LONG:
+                watch.shorten()
+        elif self.delta is TextDelta and not text.isspace():
+            self.line = text
 
     def say(self, text: str) -> None:
         """Emits text, or a part of a thought."""
