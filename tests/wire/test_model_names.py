@@ -134,6 +134,7 @@ SURE: dict[str, tuple[str, ...]] = {
     "xlam": ("Salesforce/Llama-xLAM-2-8b-fc-r",),
     "hunyuan-a13b": ("tencent/Hunyuan-A13B-Instruct",),
     "hy-v4": ("tencent/Hunyuan-4-Preview", "tencent/Hy4"),
+    "hy-v4-opensource": ("tencent/Hy4-preview", "tencent/Hy4-preview-FP8"),
     "solar-open": ("upstage/Solar-Open-100B",),
     "solar-open2": ("upstage/Solar-Open2-250B", "solar-open-2"),
     "step-audio-2": ("stepfun-ai/Step-Audio-2-mini",),

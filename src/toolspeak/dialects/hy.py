@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ..wire.dialect import NAME, RESULT, TOOLS, Dialect, Results, Speech, Tagged, Thinking, ToolJson
+from ..wire.dialect import NAME, RESULT, TOOLS, Dialect, Maybe, Results, Speech, Tagged, Thinking, ToolJson
 from ._json import JSON_CALL
 from .glm import TOOLS_PROMPT
 
@@ -49,23 +49,18 @@ HY_V3 = Dialect(
     ),
 )
 
+OPENSOURCE = Tagged(
+    "<arg_key:opensource>", "</arg_key:opensource>\n<arg_value:opensource>", "</arg_value:opensource>\n"
+)
+OBJECT = ("<tool_call:opensource>", JSON_CALL, "</tool_call:opensource>")
+
 HY_V3_OPENSOURCE = replace(
     HY_V3,
     name="hy-v3-opensource",
-    call=(
-        "<tool_call:opensource>",
-        NAME,
-        "<tool_sep:opensource>\n",
-        Tagged(
-            "<arg_key:opensource>",
-            "</arg_key:opensource>\n<arg_value:opensource>",
-            "</arg_value:opensource>\n",
-        ),
-        "</tool_call:opensource>",
-    ),
+    call=("<tool_call:opensource>", NAME, "<tool_sep:opensource>\n", OPENSOURCE, "</tool_call:opensource>"),
     open="<tool_calls:opensource>\n",
     close="\n</tool_calls:opensource>",
-    forms=(("<tool_call:opensource>", JSON_CALL, "</tool_call:opensource>"),),
+    forms=(OBJECT,),
     thinking=Thinking("<think:opensource>", "</think:opensource>"),
     frame=("<｜hy_eos:opensource｜>",),
     stop=("<｜hy_eos:opensource｜>",),
@@ -87,12 +82,30 @@ HY_V3_OPENSOURCE = replace(
     ),
 )
 
+HY_V4_OPENSOURCE = replace(
+    HY_V3_OPENSOURCE,
+    name="hy-v4-opensource",
+    call=(
+        "<tool_call:opensource>",
+        NAME,
+        Maybe(("<tool_sep:opensource>",)),
+        Tagged("<arg_key:opensource>", "</arg_key:opensource><arg_value:opensource>", "</arg_value:opensource>"),
+        "</tool_call:opensource>",
+    ),
+    open="<tool_calls:opensource>",
+    between="",
+    close="</tool_calls:opensource>",
+    models=("hy4-preview",),
+    speech=Speech(results=HY_V3_OPENSOURCE.speech.results),
+)
+
 HY_V4 = replace(
     HY_V3,
     name="hy-v4",
     call=(
         "<tool_call:6124c78e>",
         NAME,
+        Maybe(("<tool_sep:6124c78e>",)),  # some servers of Hy3 have this suffix
         "\n",
         Tagged("<arg_key:6124c78e>", "</arg_key:6124c78e>\n<arg_value:6124c78e>", "</arg_value:6124c78e>\n"),
         "</tool_call:6124c78e>",

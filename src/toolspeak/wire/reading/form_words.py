@@ -1,5 +1,4 @@
-"""The literal words in a dialect's form of a call: those that can come first, that can end a function's name, and that
-can follow a value."""
+"""The literal words in a dialect's form of a call: those that come first, end a name, and may follow a value."""
 
 from __future__ import annotations
 
@@ -35,11 +34,12 @@ def first_words(parts: Form, beyond: tuple[str, ...] = ()) -> tuple[str, ...]:
 def name_ends(parts: Form, beyond: tuple[str, ...]) -> tuple[str, ...]:
     """The words that end a name before the parts. A word of letters ends it only on its own line."""
     first = next((part for part in parts if not isinstance(part, str) or part.strip()), None)
+    if isinstance(first, Maybe):
+        return (*first_words(first.parts), *name_ends(parts[parts.index(first) + 1 :], beyond))
     ends = first_words(parts, beyond)
-    if isinstance(first, str) and first[0] == "\n" and ends[0][0].isalnum():
-        return ("\n" + ends[0],)
-    if isinstance(first, str) and ends[0] == '">':
-        return (*ends, '"/>', '" />')  # a tag may be self-closing
+    if isinstance(first, str):  # a tag may be self-closing
+        alone = first[0] == "\n" and ends[0][0].isalnum()
+        return ("\n" + ends[0],) if alone else (*ends, '"/>', '" />') if ends[0] == '">' else ends
     hole = ARGUMENTS.get(cast("Any", type(first)))
     return hole.name_ends(first, ends) if hole else ends
 
