@@ -21,13 +21,19 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import aiohttp
 
-SRC = Path(__file__).resolve().parents[2] / "src"
+HERE = Path(__file__).resolve().parent
+SRC = HERE.parents[1] / "src"
+sys.path.insert(0, str(HERE.parent))
+
+from endless import ENDLESS, endless_server  # noqa: E402 - it stands one folder up
+
 MARGIN = 30_000_000
 CACHES = {
     "validators": 64_000_000,
@@ -37,8 +43,9 @@ CACHES = {
     "formats": 16_000_000,
     "indexes": 96_000_000,
     "words": 35_000_000,
+    "likelihoods": 30_000_000,
 }
-"""What the caches may hold, as docs/explanation/security.md has it."""
+"""What the caches may hold, and what likelihoods leave in Python's allocator, as docs/explanation/security.md has it."""
 FLAT = 2_000_000
 """Bytes by which a round may differ from the one before and the memory be flat."""
 CHAT = "/v1/chat/completions"
@@ -93,6 +100,15 @@ CHUNKED = b"POST /livez HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunke
 
 def _chat(text: str, **more: object) -> tuple[str, dict[str, object]]:
     return CHAT, {"model": "echo", "messages": [{"role": "user", "content": text}], **more}
+
+
+def _endless(kind: str, number: int) -> tuple[str, dict[str, object]]:
+    """A request whose reply does not end, every other one with a stream."""
+    return CHAT, _body(tools=ANY_TOOL) | {
+        "model": ENDLESS[kind][0],
+        "messages": [{"role": "user", "content": kind}],
+        "stream": number % 2 == 0,
+    }
 
 
 def _big(i: int) -> dict[str, object]:
@@ -151,6 +167,7 @@ CLASSES: dict[str, tuple[Ask, int, tuple[str, ...]]] = {
     "replies of arguments": (posts(lambda i: _chat(CALL % ("[" + "1," * n(400_000) + "1]"), tools=ANY_TOOL)), 1, TOOLS),
     "replies of values": (posts(lambda i: _chat("[" + "1," * n(800_000) + "1]", response_format={"type": "json_object"})), 1, ("formats",)),
     "wrong alternatives": (posts(lambda i: _chat(CALL % '[[[["y"]]]]', tools=[_tool("f", x=alternatives(10 if SCALE == 1 else 4))])), 1, TOOLS),
+    **{f"endless {kind}": (posts(partial(_endless, kind)), 1, ("likelihoods",) * ("likelihoods" in kind)) for kind in ENDLESS},
 }  # fmt: skip
 """Each class, how many of its requests are made at once, and the caches that it fills."""
 
@@ -164,21 +181,23 @@ def resident(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def processor(pid: int) -> float:
-    """Seconds of processor time that the threads of a process have taken."""
-    taken = 0
+def processor(pid: int) -> tuple[float, float]:
+    """Seconds of processor time that the first thread of a process, which runs the event loop, and all its threads have
+    taken."""
+    taken = {}
     for task in Path(f"/proc/{pid}/task").iterdir():
         with suppress(FileNotFoundError, ProcessLookupError):  # a thread may end meanwhile
-            taken += int((task / "schedstat").read_text().split()[0])
-    return taken / 1e9
+            taken[task.name] = int((task / "schedstat").read_text().split()[0]) / 1e9
+    return taken[str(pid)], sum(taken.values())
 
 
 def sample(port: int, pid: int) -> None:
-    """Asks for `/livez` until stdin ends, and prints its longest wait: by the clock, and in the gateway's processor time."""
+    """Asks for `/livez` until stdin ends, and prints its longest wait: by the clock, and in the gateway's processor time; and
+    the most memory that the gateway had."""
     line = socket.create_connection(("127.0.0.1", port))
-    longest, dearest, count = 0.0, 0.0, 0
+    longest, dearest, loop, count, peak = 0.0, 0.0, 0.0, 0, 0
     while not select.select([sys.stdin], [], [], 0.002)[0]:
-        began, used = time.perf_counter(), processor(pid)
+        began, used, peak = time.perf_counter(), processor(pid), max(peak, resident(pid))
         try:
             line.sendall(LIVEZ)
             answered = line.recv(65536)
@@ -189,9 +208,12 @@ def sample(port: int, pid: int) -> None:
             line = socket.create_connection(("127.0.0.1", port))
             continue
         longest = max(longest, time.perf_counter() - began)
-        dearest = max(dearest, processor(pid) - used)
+        loop, dearest = (
+            max(before, now - then) for before, now, then in zip((loop, dearest), processor(pid), used, strict=True)
+        )
         count += 1
-    print(json.dumps({"livez_ms": round(longest * 1000), "cpu_ms": round(dearest * 1000), "looks": count}))
+    seconds = {"livez_ms": longest, "loop_ms": loop, "cpu_ms": dearest}
+    print(json.dumps({name: round(value * 1000) for name, value in seconds.items()} | {"looks": count, "peak": peak}))
 
 
 async def attacked(name: str, url: str, pid: int, requests: int, limit: float) -> tuple[int, int, dict[str, int]]:
@@ -206,7 +228,12 @@ async def attacked(name: str, url: str, pid: int, requests: int, limit: float) -
 
     async with _session() as session:
         for number in range(5):
-            for body in (_body(tools=[_tool(f"warm{number}")]), _chat("Hi", tools=[_tool("f")])[1], {"model": 1}):
+            for body in (
+                _body(tools=[_tool(f"warm{number}")]),
+                _chat("Hi", tools=[_tool("f")])[1],
+                _body(tools=ANY_TOOL) | {"model": "chat"},
+                {"model": 1},
+            ):
                 async with session.post(url + CHAT, json=body) as answer:
                     await answer.read()
         await asyncio.sleep(0.5)
@@ -221,81 +248,47 @@ async def attacked(name: str, url: str, pid: int, requests: int, limit: float) -
             now = resident(pid)
             if limit <= 0 or abs(now - before) < FLAT or time.monotonic() - began > limit:
                 waits = await asyncio.to_thread(sampler.communicate, "")
-                return now - warm, done, json.loads(waits[0])
+                looks = json.loads(waits[0])
+                return now - warm, done, looks | {"peak_mb": (looks.pop("peak") - warm) // 1_000_000}
             before = now
 
 
-GATEWAY = """
-from collections import deque
-import toolspeak.models.resolve as names
-from toolspeak.events import Finished, TextDelta
-from toolspeak.gateway.serve.server import listen, serve
-from toolspeak.gateway.config.settings import ModelSettings, Settings
-from toolspeak.models.scripted import Scripted
-class Echo(Scripted):
-    "Answers with the last text that it was sent."
-    async def stream(self, request):
-        text = next(one["content"] for one in reversed(request.messages) if one["role"] == "user")
-        for i in range(0, len(text), 1000):
-            yield TextDelta(text[i:i + 1000])
-        yield Finished("stop")
-models = {name: made(["Hello"], repeat=True) for name, made in {"Hello": Scripted, "echo": Echo}.items()}
-for model in models.values():
-    model.requests = deque(maxlen=1)  # it would keep all
-names._scripted = lambda text, options: models[text]
-made = {"m": "Hello", "echo": "echo"}
-made = {name: ModelSettings(name, (f"scripted:{text}",), dialect="hermes", mode="chat") for name, text in made.items()}
-settings = Settings(made, port=0)
-listening = listen(settings)
-print(f"port {listening.getsockname()[1]}", flush=True)
-serve(settings, listening)
-"""
-
-
-def running() -> tuple[subprocess.Popen[str], str]:
-    """A gateway in a process of its own, and its address."""
-    made = subprocess.Popen(
-        [sys.executable, "-c", GATEWAY], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-        env={**os.environ, "PYTHONPATH": str(SRC)},
-    )  # fmt: skip
-    assert made.stdout is not None
-    found = re.search(r"\d+", made.stdout.readline())
-    assert found is not None
-    return made, f"http://127.0.0.1:{found[0]}"
+@asynccontextmanager
+async def running() -> AsyncIterator[tuple[int, str]]:
+    """The process id of a gateway, and its address."""
+    async with endless_server() as upstream:
+        gateway = await asyncio.create_subprocess_exec(
+            sys.executable, HERE / "attacked_gateway.py", upstream, str(SCALE), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": str(SRC)},
+        )  # fmt: skip
+        try:
+            assert gateway.stdout is not None
+            found = re.search(r"\d+", (await gateway.stdout.readline()).decode())
+            assert found is not None
+            yield gateway.pid, f"http://127.0.0.1:{found[0]}"
+        finally:
+            gateway.kill()
+            await gateway.wait()
 
 
 async def attacked_in_turn(requests: int) -> dict[str, int]:
     """What each class left in bytes, in one gateway that all of them attack one after another."""
-    gateway, url = running()
     stays: dict[str, int] = {}
-    try:
-        async with _session() as session:
-            for name, (ask, _, _) in CLASSES.items():
-                await ask(session, url, -1)
-                before = resident(gateway.pid)
-                for number in range(requests):
-                    await ask(session, url, number)
-                stays[name] = resident(gateway.pid) - before
-    finally:
-        stop(gateway)
+    async with running() as (gateway, url), _session() as session:
+        for name, (ask, _, _) in CLASSES.items():
+            await ask(session, url, -1)
+            before = resident(gateway)
+            for number in range(requests):
+                await ask(session, url, number)
+            stays[name] = resident(gateway) - before
     return stays
 
 
-def stop(gateway: subprocess.Popen[str]) -> None:
-    gateway.kill()
-    gateway.wait()
-    assert gateway.stdout is not None
-    gateway.stdout.close()
-
-
-def left(name: str, requests: int, limit: float) -> tuple[int, int, dict[str, int]]:
+async def left(name: str, requests: int, limit: float) -> tuple[int, int, dict[str, int]]:
     """What a class leaves in the memory of a gateway of its own, in bytes, how many requests were made, and how `/livez`
     waited."""
-    gateway, url = running()
-    try:
-        return asyncio.run(attacked(name, url, gateway.pid, requests, limit))
-    finally:
-        stop(gateway)
+    async with running() as (gateway, url):
+        return await attacked(name, url, gateway, requests, limit)
 
 
 def allowed(name: str) -> int:
@@ -315,7 +308,7 @@ def main() -> int:
         return 0
     failed = 0
     for name in told.only or CLASSES:
-        stays, done, waits = left(name, told.requests, told.seconds)
+        stays, done, waits = asyncio.run(left(name, told.requests, told.seconds))
         failed += stays > allowed(name)
         row = {
             "class": name,

@@ -65,7 +65,7 @@ KINDS: dict[str, tuple[Endless, str]] = {
     "calls": (Endless(CallStart("add", "c"), ArgumentsDelta('{"a": "x"}'), CallEnd()), "128 calls"),
     "notes": (Endless(Noted(Note("fence", "x" * 300))), "characters of arguments"),
     "ids": (Endless(CallStart("f", "i" * 500), ArgumentsDelta("{}"), CallEnd()), "characters of arguments"),
-    "long tokens": (Endless(Logprobs([{"token": "x" * 100}])), "characters of likelihoods"),
+    "long tokens": (Endless(Logprobs([{"token": "x" * 300}])), "characters of likelihoods"),
     "alternatives": (Endless(Logprobs([{"token": "x", "top_logprobs": [{"token": "y"}] * 10}])), "characters of likelihoods"),
     "likelihoods": (Endless(Logprobs([{"token": "x"}] * 9000)), "the likelihoods of 131,072 tokens"),
 }  # fmt: skip

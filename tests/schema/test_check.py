@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import gc
 import json
 import weakref
@@ -13,6 +14,7 @@ import pytest
 
 import toolspeak as ts
 from toolspeak.errors import LONGEST, InvalidTool
+from toolspeak.plan.calls import checked
 from toolspeak.schema import check as checking
 from toolspeak.schema.check import check
 from toolspeak.schema.infer import as_tool
@@ -378,3 +380,67 @@ def test_no_message_is_as_long_as_what_is_wrong() -> None:
     assert len(str(raised.value)) <= LONGEST
     assert str(raised.value).startswith("the schema of the tool 't' is invalid, at /properties/xxx")
     assert str(raised.value).endswith("expected a boolean or an object, got [{}]")
+
+
+def _tree(depth: int, **leaf: Any) -> dict[str, Any]:
+    tree: dict[str, Any] = leaf or {"t": "b"}
+    for level in range(depth):
+        tree = {"t": "bc"[level % 2], "n": tree}
+    return tree
+
+
+def _repeats(**open_: Any) -> ts.Tool[..., Any]:
+    """A tool whose schema refers to itself twice at each level."""
+    nodes = {
+        name: {"type": "object", "properties": {"n": {"$ref": "#/$defs/any"}, "t": {"const": name}}, **open_}
+        for name in "bc"
+    }
+    both = {"oneOf": [{"$ref": "#/$defs/b"}, {"$ref": "#/$defs/c"}]}
+    schema = {"type": "object", "properties": {"x": {"$ref": "#/$defs/any"}}, "$defs": {**nodes, "any": both}}
+    return as_tool({"name": "f", "parameters": schema})
+
+
+class TestReferencesThatMultiply:
+    """A validator applies the schema again at each reference: forty levels of two took forever."""
+
+    @pytest.mark.parametrize("leaf", [{}, {"t": "z"}])
+    def test_arguments_that_would_never_be_checked_are_refused(self, leaf: dict[str, Any]) -> None:
+        call = ts.ToolCall("c", "f", {"x": _tree(40, **leaf)}, json.dumps({"x": _tree(40, **leaf)}))
+        _, problems = checked(call, [_repeats()])
+        assert ["nest too deep" in problem.message for problem in problems] == [True]
+
+    def test_what_takes_long_to_explain_is_only_said_to_be_wrong(self) -> None:
+        assert "too many to say" in check(_repeats(), {"x": _tree(12, t="z")})[0].message
+        assert check(_repeats(), {"x": _tree(12)}) == []
+        assert "too many to say" not in check(_repeats(), {"x": _tree(2, t="z")})[0].message
+
+    def test_a_list_of_filters_is_checked_as_ever(self) -> None:
+        node = {"anyOf": [{"type": "integer"}, {"type": "array", "items": {"$ref": "#/$defs/n"}}]}
+        tool = as_tool(
+            {
+                "name": "f",
+                "parameters": {"type": "object", "properties": {"x": {"$ref": "#/$defs/n"}}, "$defs": {"n": node}},
+            }
+        )
+        assert check(tool, {"x": [[1, [2, [3]]]] * 400}) == []
+        assert [problem.path for problem in check(tool, {"x": [[1], ["a"]]})] == ["/x/1/0"]
+
+
+def test_many_unknown_names_cost_a_few_comparisons(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = 0
+    ratio = difflib.SequenceMatcher.ratio
+
+    def counted(self: difflib.SequenceMatcher[str]) -> float:
+        nonlocal compared
+        compared += 1
+        return ratio(self)
+
+    monkeypatch.setattr(difflib.SequenceMatcher, "ratio", counted)
+    tool = as_tool(
+        {"name": "f", "parameters": {"type": "object", "properties": {f"parameter_{i}": {} for i in range(1000)}}}
+    )
+    problems = check(tool, {f"paramater_{i}": 1 for i in range(1000)})
+    assert len(problems) == 50
+    assert "Did you mean 'parameter_0'" in problems[0].message.replace("did", "Did")
+    assert compared < 5_000
+    assert sum(len(problem.message) for problem in problems) < 100_000

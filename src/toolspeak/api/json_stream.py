@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from ..errors import ModelError, ServerFailed
+from ..schema.stepwise_json import LARGE, dumps
 from .sse import LONGEST, EventParser, ServerEvent
 from .upstream_errors import excerpt, failure
 
@@ -45,20 +46,21 @@ class Payloads:
 
     `lines`: JSON is one object per line; otherwise it is one body. `done` says that `[DONE]` arrived, `whole` that one
     body arrived instead of a stream. `received` counts payloads, or the characters of a body: while it grows, the
-    server makes progress.
+    server makes progress. `unread` are the characters of which nothing has come yet: whoever reads a part of the reply
+    in them sets it to 0, and more than LONGEST are an error.
     """
 
     def __init__(self, *, lines: bool = False) -> None:
         self.done = False
         self.whole = False
         self.received = 0
+        self.unread = 0
         self._failed: ModelError | None = None
         self._lines = lines
         self._kind = ""
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._parser = EventParser()
         self._text: list[str] = []
-        self._size = 0
 
     def feed(self, chunk: bytes) -> list[Payload]:
         """Return the payloads that are complete. An error after some of them is raised by the next call, such as
@@ -90,6 +92,9 @@ class Payloads:
         return self.received > 0 and text.strip() != "[DONE]" and not _is_json(text)
 
     def _take(self, text: str) -> list[Payload]:
+        self.unread += len(text)
+        if self.unread > LONGEST:
+            raise ServerFailed(f"the server sent more than {LONGEST:,} characters without an end, or a part of a reply")
         if not self._kind:
             text = text.lstrip("\ufeff \t\r\n")
             if not text:
@@ -100,20 +105,14 @@ class Payloads:
         return self._json(text)
 
     def _json(self, text: str) -> list[Payload]:
-        self._grow(len(text))
+        if self._kind == "json" and not self._lines:
+            self.received += len(text)
         self._text.append(text)
         if not self._lines or self._kind == "page" or "\n" not in text:
             return []
         *whole, rest = "".join(self._text).split("\n")
-        self._text, self._size = [rest], len(rest)
+        self._text = [rest]
         return self._each((line, False) for line in whole if line.strip())
-
-    def _grow(self, size: int) -> None:
-        self._size += size
-        if self._kind == "json" and not self._lines:
-            self.received += size
-        if self._size > LONGEST:
-            raise ServerFailed(f"the server sent more than {LONGEST:,} characters without an end")
 
     def _events(self, events: list[ServerEvent]) -> list[Payload]:
         return self._each(self._payloads(events))
@@ -171,9 +170,10 @@ LINE_ENDS = ("\x85", "\u2028", "\u2029")
 """Characters at which some clients wrongly split lines of an event stream."""
 
 
-def dumped(value: Any) -> str:
-    """Return a value as JSON on one line, for bodies and events."""
-    text = _encode(value)
+def dumped(value: Any, size: int = 0) -> str:
+    """Return a value as JSON on one line, for bodies and events. One of a large `size`, in characters, is written in steps,
+    so that a thread that writes it does not block others."""
+    text = _encode(value) if size < LARGE else dumps(value, size)
     if not text.isascii():
         for end in LINE_ENDS:
             text = text.replace(end, f"\\u{ord(end):04x}")

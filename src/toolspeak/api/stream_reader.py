@@ -41,7 +41,11 @@ class Reading:
         return self._payloads.received
 
     def feed(self, chunk: bytes) -> list[Event]:
-        return [] if self._over else self._events(self._payloads.feed(chunk))
+        if self._over:
+            return []
+        if events := self._events(self._payloads.feed(chunk)):
+            self._payloads.unread = 0
+        return events
 
     def close(self) -> list[Event]:
         if self._over:

@@ -17,7 +17,7 @@ from ..api.json_stream import Payload
 from ..audit import request_span
 from ..drive import Done
 from ..events import Event
-from ..models.offload import offloaded
+from ..models.offload import offloaded, reply_size
 from ..models.pool import on_retry
 from ..types import Reply, Request, Schema
 from .access.auth import Authenticator
@@ -326,10 +326,11 @@ class Gateway:
         replies = [by_choice[choice] for choice in range(incoming.n)]
         if rules := dict.fromkeys(note.rule for reply in replies for note in reply.notes):
             exchange.headers.append((b"x-toolspeak-notes", ", ".join(rules).encode()))
-        body = cast("Payload", codec.write_reply(replies, incoming, stamp))
+        size = sum(map(reply_size, replies))
+        body = cast("Payload", await offloaded(size, codec.write_reply, replies, incoming, stamp))
         if session:
             await session.save(body)
-        await exchange.reply_json(200, body)
+        await exchange.reply_json(200, body, size)
 
 
 def _drop_traceback(error: BaseException | None) -> None:

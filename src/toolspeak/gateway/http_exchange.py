@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..api.json_stream import dumped
 from ..api.sse import CONTENT_TYPE
-from ..models.offload import LARGE
+from ..models.offload import LARGE, offloaded
 from ..schema.infer import as_tools
 from ..schema.suggestions import misspelled
 from ..types import Schema, Tool
@@ -157,8 +157,9 @@ class HttpExchange:
         except OSError:
             raise Gone from None
 
-    async def reply_json(self, status: int, value: Any) -> None:
-        await self.reply(status, dumped(value).encode())
+    async def reply_json(self, status: int, value: Any, size: int = 0) -> None:
+        """Send a JSON value of about `size` characters."""
+        await self.reply(status, (await offloaded(size, dumped, value, size)).encode())
 
     async def write(self, data: bytes, *, sign: bool = False) -> None:
         """Send data of an event stream, after the status. Waits for a slow reader."""

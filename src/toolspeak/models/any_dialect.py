@@ -1,4 +1,8 @@
-"""Reads a passage of a text in all dialects at once. Each decoder reads along until it finds words."""
+"""Reads a passage of a text in all dialects at once. Each decoder reads along until it finds words.
+
+One decoder tries a bounded number of openers, and there are about a hundred dialects. So the tries of all decoders that
+read a reply count together: past TRIES, its text is text.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +26,8 @@ from ..wire.reading.lexicon import MARK
 LONGEST = 200_000
 """Characters of the longest passage that is read in all dialects."""
 SLICE = 256
+TRIES = 2_000
+"""How many openers of calls are tried in a reply, in all dialects together."""
 
 
 @dataclass(slots=True)
@@ -40,10 +46,24 @@ class Reading:
     passage: str = ""
     """The whole text, where this reading is the best."""
 
+    @property
+    def tries(self) -> int:
+        """How many openers of calls were tried."""
+        return self.decoder.state.failures + self.decoder.state.calls
+
     def read(self, piece: str) -> None:
         """Reads on."""
         self.length += len(piece)
         self._add(self.decoder.feed(piece))
+
+    def read_whole(self, text: str, tries: int) -> bool:
+        """Reads a whole text. Returns False if it tries more openers."""
+        for at in range(0, len(text), SLICE):
+            self.read(text[at : at + SLICE])
+            if self.tries > tries:
+                return False
+        self.close()
+        return True
 
     def close(self) -> None:
         """Reads to the end."""
@@ -59,10 +79,21 @@ class Reading:
 
 
 class Passage:
-    """A part of a text, from where a call may begin. All dialects but `own` read along; one that finds words drops out."""
+    """A part of a text, from where a call may begin. All dialects but `own` read along; one that finds words drops out.
+    After `tries` openers all do."""
 
-    def __init__(self, own: Dialect | None, tools: Sequence[Tool[..., Any]], text: str, ids: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        own: Dialect | None,
+        tools: Sequence[Tool[..., Any]],
+        text: str,
+        ids: Callable[[], str],
+        tries: int = TRIES,
+    ) -> None:
         self.text = ""
+        self._limit = tries
+        self.tries = 0
+        """How many openers of calls were tried."""
         self._tools = tools
         others = (dialect for dialect in _begun_by(text.lstrip()[0]) if dialect is not own)
         self._reading = [Reading(dialect, Decoder(dialect, tools, "", ids=ids)) for dialect in others]
@@ -84,6 +115,9 @@ class Passage:
                 one.read(self.text[at : at + SLICE])
             self._ended += [one for one in self._reading if one.words]
             self._reading = [one for one in self._reading if not one.words]
+            self.tries = sum(one.tries for one in (*self._reading, *self._ended))
+            if self.tries > self._limit:
+                self._reading = []
             if not self._reading:
                 return
 
@@ -113,6 +147,11 @@ class Passage:
                 one.passage = self.text
                 found.append(((len(reply.calls), *rank(one.dialect, reply, self.text)), one))
         return max(found, key=lambda one: one[0])[1] if found else None
+
+
+def ready() -> bool:
+    """Whether a text was read before: the first makes the readers of all dialects, which takes half a second."""
+    return _begun_by.cache_info().currsize > 0
 
 
 @lru_cache(1024)

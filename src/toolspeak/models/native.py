@@ -19,6 +19,7 @@ from ..wire.reading.restoring import Restorer
 from .base import Model
 from .http import Http
 from .http.providers import hosted
+from .offload import offloaded
 from .strategy import by_its_name
 from .text_calls import Listener
 from .wrapper import Wrapper
@@ -64,5 +65,5 @@ class Native(Wrapper[Model]):
                 if listener is None:
                     listener = Listener(request, self.own)
                 for whole in restorer.feed((event,)) if restorer else (event,):
-                    for one in listener.hear(whole):
+                    for one in await offloaded(listener.cost(whole), listener.hear, whole):
                         yield one

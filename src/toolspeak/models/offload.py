@@ -19,6 +19,8 @@ T = TypeVar("T")
 
 LARGE = 100_000
 """The size in characters from which work runs in a thread."""
+ALTERNATIVES = 20
+"""The alternatives to a token that its likelihood counts as."""
 PART = 50
 """The overhead in characters that a message, a part or a call counts besides its text."""
 
@@ -66,7 +68,8 @@ def request_size(request: Request) -> int:
 
 def reply_size(reply: Reply) -> int:
     """Return the number of characters of a reply."""
-    return len(reply.text) + len(reply.thought) + sum(PART + len(call.json) for call in reply.calls)
+    likelihoods = ALTERNATIVES * PART * len(reply.logprobs)
+    return len(reply.text) + len(reply.thought) + likelihoods + sum(PART + len(call.json) for call in reply.calls)
 
 
 def _length(value: Any) -> int:

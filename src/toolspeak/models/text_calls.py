@@ -31,15 +31,18 @@ from ..plan.stray_markers import StrayMarkers
 from ..types import Note, Request, Tool, copy_with
 from ..wire.decode import Decoder
 from ..wire.dialect import Dialect
-from .any_dialect import Passage, Reading
+from .any_dialect import TRIES, Passage, Reading, ready
 from .doubled_calls import DoubledCalls
 from .leading_thought import LeadingThought
+from .offload import LARGE
 from .unread_calls import LONGEST, like_a_call
 
 PASSAGES = 16
 """How many passages of a reply are read in all dialects: an answer may hold hundreds of fences."""
 FIRST, LATER = re.compile(r"\S"), re.compile(r"(?<=\n)[ \t]*[`<]")
 """Where a passage begins that may be a call: at the first word of a reply; behind words, at a fence or a tag."""
+DIALECTS = 100
+"""About how many there are."""
 ENDED = ("stop", "tool_calls")
 """How a reply ends that was not cut."""
 
@@ -63,6 +66,14 @@ class Listener:
         self._how = ""
         self._doubled = DoubledCalls()
         self._stray = StrayMarkers()  # a server may read a call and leave its markers
+
+    def cost(self, event: Event) -> int:
+        """The size of an event as `offloaded` counts it: a text may be read in all dialects, and is once more at its end."""
+        if not self._listens or not isinstance(event, TextDelta | Finished):
+            return 0
+        return (
+            LARGE if not ready() else DIALECTS * (len(event.text) if isinstance(event, TextDelta) else len(self._text))
+        )
 
     def hear(self, event: Event) -> list[Event]:
         """The events that take the place of one of the server's."""
@@ -156,6 +167,7 @@ class _Reader:
         self._kinds: set[type] = set()
         """Of all events so far."""
         self._left = PASSAGES if others else 0
+        self._tries = TRIES
         self._passage: Passage | None = None
         self._spoken = False
         """Whether there are words before the passage."""
@@ -188,15 +200,16 @@ class _Reader:
                 if not self._spoken and (found := passage.calls_before_words()):
                     return found
                 self._spoken = True
+                self._tries -= passage.tries
                 self._before, text = passage.text[0], passage.text[1:]
             lines = self._before + text
             begin = (LATER if self._spoken else FIRST).search(lines)
-            if begin is None or not self._left:
+            if begin is None or not self._left or self._tries < 0:
                 self._passage, self._before = None, lines[-1:]
                 return None
             self._left -= 1
             self._before = lines[begin.start() - 1 : begin.start()]
-            passage = self._passage = Passage(self._own, self._tools, lines[begin.start() :], new_id)
+            passage = self._passage = Passage(self._own, self._tools, lines[begin.start() :], new_id, self._tries)
         return None
 
     def close(self, *, whole: bool, alone: bool) -> list[Event]:

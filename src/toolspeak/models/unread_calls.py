@@ -17,11 +17,12 @@ from typing import Any
 from ..plan.calls import checked
 from ..schema.suggestions import did_you_mean, near
 from ..types import Note, Reply, Tool, ToolCall
-from ..wire.decode import parse
+from ..wire.decode import Decoder
 from ..wire.dialect import Dialect
 from ..wire.finding.model_names import known
 from ..wire.prompt.template_capabilities import literals
-from .any_dialect import markers, rank
+from ..wire.reading.collect import collect
+from .any_dialect import TRIES, Reading, markers, rank
 
 LONGEST = 20_000
 """Characters of the longest text that is looked through."""
@@ -43,9 +44,14 @@ def like_a_call(text: str, tools: Sequence[Tool[..., Any]], finish: str = "") ->
     offered = [tool.name for tool in tools]
     words = _opening if any(name in text for name in offered) else literals
     reasons: list[tuple[tuple[int, ...], Dialect, ToolCall]] = []
+    tries = TRIES
     for dialect in known():
         if all(word in text for word in words(dialect)):
-            reply = parse(text, dialect, None, "")
+            reading = Reading(dialect, Decoder(dialect, None, ""))
+            if not reading.read_whole(text, tries):
+                break
+            tries -= reading.tries
+            reply = collect(reading.events)
             if call := _nearly(reply, offered):
                 order = (call.name in offered, -len(reply.text.strip()), *rank(dialect, reply, text))
                 reasons.append((order, dialect, call))

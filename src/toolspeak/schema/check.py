@@ -19,14 +19,19 @@ from typing import Any, cast
 
 from ..types import Problem, Schema, Tool
 from . import text_grammars
+from .evaluations import exceeds
 from .phrases import describe, expected, short, spoken
 from .shrink_invalid import Reduced, RelocatedError, TooMany
-from .suggestions import did_you_mean, near
+from .suggestions import did_you_mean, listed, near
 from .validators import Judge, judge
 from .walk import branches, escape, resolve
 
 AT_MOST = 50
 """The most problems of one call that are reported."""
+HINTS = 5
+"""Unknown names in an object for which similar ones are searched."""
+CHECKED, EXPLAINED = 200_000, 10_000
+"""The most schemas that references may apply to arguments, for a check, and for saying what is wrong. They multiply."""
 MANY = 2_000
 """Of arguments with more values than this, only the first problem is reported."""
 
@@ -37,12 +42,16 @@ STRING = re.compile(r'("(?:[^"\\]++|\\.)*+")(\s*+:)?').findall
 def check(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> list[Problem]:
     """Every problem of `arguments`; empty if the tool may be called with them."""
     judged = judge(tool.parameters, tool.name)
+    if exceeds(tool.parameters, arguments, CHECKED):
+        return [_too_much(arguments)]
     try:
         right, odd = judged.is_valid(arguments), _not_json(arguments)
         if right:
             problems: list[Problem] = []
         elif _are_many(arguments):
             problems = _first(tool, arguments, judged)
+        elif exceeds(tool.parameters, arguments, EXPLAINED):
+            problems = [_unexplained(arguments)]
         else:
             problems = _problems_of(tool, judged.iter_errors(arguments))
     except (ValueError, TypeError) as error:  # a value without a JSON form
@@ -76,10 +85,19 @@ def _first(tool: Tool[..., Any], arguments: Mapping[str, Any], judged: Judge) ->
         return [_collective_problem(error, tool.parameters)]
     errors = [RelocatedError(error, reduced.places) for error in judged.iter_errors(reduced.value)]
     relevant = [error for error in errors if not _due_to_omission(error, arguments, reduced)]
+    return _problems_of(tool, iter(relevant)) or [_unexplained(arguments)]
+
+
+def _unexplained(arguments: object) -> Problem:
+    """The problem of wrong arguments of which it would take too long to say what is wrong."""
     where = "what the schema says"
-    return _problems_of(tool, iter(relevant)) or [
-        Problem("", where, short(arguments), f"the arguments must be {where}; they are too many to say what is not")
-    ]
+    return Problem("", where, short(arguments), f"the arguments must be {where}; they are too many to say what is not")
+
+
+def _too_much(arguments: object) -> Problem:
+    """The problem of arguments that cannot be checked in a bounded time."""
+    why = "the schema refers to itself in so many ways that they cannot be checked. Nest them less"
+    return Problem("", "arguments that can be checked", short(arguments), f"the arguments nest too deep: {why}")
 
 
 def _due_to_omission(error: Any, arguments: Any, reduced: Reduced) -> bool:
@@ -167,8 +185,8 @@ def explain(error: Any, tool: Tool[..., Any]) -> Iterator[Problem]:
             yield Problem(where, wanted, "nothing", message)
         case "additionalProperties" | "unevaluatedProperties":
             known = _known(tool.parameters, list(error.instance_path))
-            for name in _unlisted(error, tool.parameters) or kind.unexpected:
-                yield _unknown(path, name, value, known)
+            for at, name in enumerate((_unlisted(error, tool.parameters) or kind.unexpected)[:AT_MOST]):
+                yield _unknown(path, name, value, known, near(name, known) if at < HINTS else ())
         case "anyOf" | "oneOf":
             yield from _alternatives(error, path, value, tool)
         case text_grammars.KEYWORD:
@@ -208,23 +226,23 @@ def _named(path: str) -> str:
     return f"the argument {name!r}" if path.count("/") == 1 else f"the value at {path}"
 
 
-def _unknown(path: str, name: str, value: Any, known: list[str]) -> Problem:
+def _unknown(path: str, name: str, value: Any, known: list[str], alike: tuple[str, ...]) -> Problem:
     got = cast("Mapping[str, Any]", value).get(name) if isinstance(value, Mapping) else None
     if name in known:
         message = f"{short(name)} does not go with the others: it belongs to an alternative that they do not fit"
         return Problem(f"{path}/{escape(name)}", "nothing beside the others", short(got), message)
     return Problem(
         f"{path}/{escape(name)}",
-        f"only {', '.join(known)}" if known else "no arguments",
+        f"only {listed(known)}" if known else "no arguments",
         short(got),
-        _unknown_text(path, name, known),
+        _unknown_text(path, name, known, alike),
     )
 
 
-def _unknown_text(path: str, name: str, known: list[str]) -> str:
+def _unknown_text(path: str, name: str, known: list[str], alike: tuple[str, ...]) -> str:
     what = f"field of {path}" if path else "argument"
-    names = f"the {'fields' if path else 'arguments'} are: {', '.join(known)}" if known else "there are none"
-    hint = did_you_mean(near(name, known)).replace(" Did", "; did", 1)
+    names = f"the {'fields' if path else 'arguments'} are: {listed(known)}" if known else "there are none"
+    hint = did_you_mean(alike).replace(" Did", "; did", 1)
     return f"unknown {what}: {short(name)} ({names}{hint})"
 
 

@@ -18,6 +18,7 @@ from decimal import Decimal
 from typing import Any, cast
 
 from ..types import Note, Schema, Tool
+from .evaluations import exceeds
 from .kinds import takes_digits
 from .phrases import short
 from .stepwise_json import Digits, exact_number, loads_or
@@ -35,19 +36,19 @@ _WORK = 20_000
 _CHECKED = 32
 """Validating a value against this many nodes of a known schema counts as much as reading one node."""
 _NOTHING: Any = object()
+Coerced = tuple[dict[str, Any], tuple[Note, ...]]
 
 
-def coerce(
-    tool: Tool[..., Any], arguments: Mapping[str, Any], text: str = ""
-) -> tuple[dict[str, Any], tuple[Note, ...]]:
+def coerce(tool: Tool[..., Any], arguments: Mapping[str, Any], text: str = "") -> Coerced:
     """(coerced arguments, one note for each change). The original dict is not changed.
 
-    1.0 is a valid JSON integer; it becomes 1 without a note. A Decimal gets all digits of the arguments' JSON `text`, as
-    text where a float cannot hold them. If coercion would take too much work (alternatives inside
-    alternatives), the arguments are returned unchanged, since a part of it could be a guess.
+    1.0, a valid integer, becomes 1 without a note. A Decimal gets all digits of the arguments' JSON `text`, as text where
+    a float cannot hold them. Arguments that would take too much work are returned unchanged: a part would be a guess.
     """
     values = dict(arguments)
     try:
+        if exceeds(tool.parameters, values, _WORK):
+            return values, ()
         valid = judge(tool.parameters, tool.name).is_valid(values)
     except (ValueError, TypeError, RecursionError):
         return values, ()  # not JSON: `check` reports it
@@ -88,16 +89,14 @@ class Work:
     def judged(self, root: Schema, schema: Schema) -> None:
         """Accounts for validating a value against a schema inside `root`: the schema is read once, with all that it
         refers to, and then applied."""
-        weight = self._weights.get(id(schema))
-        if weight is None:
+        if (weight := self._weights.get(id(schema))) is None:
             weight, refers = self._read(schema)
             weight += self._weight_of_root(root) if refers else 0
             self._weights[id(schema)] = weight
         self.spend(1 + weight // _CHECKED)
 
     def _weight_of_root(self, root: Schema) -> int:
-        known = self._weights.get(id(root))
-        if known is None:
+        if (known := self._weights.get(id(root))) is None:
             known = self._weights[id(root)] = self._read(root)[0]
         self.spend(known // 8)
         return known
@@ -257,6 +256,7 @@ class _Walk:
             return value
         kinds, choices = _types(node), _choices(node)
         if choices is not None:
+            self.work.spend(len(choices) // 8)
             if value in choices:
                 return value
             kinds = (kinds or {_type_name(choice) for choice in choices}) - {"string"}

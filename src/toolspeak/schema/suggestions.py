@@ -6,8 +6,12 @@ import difflib
 from collections.abc import Collection, Container, Iterable
 from functools import lru_cache
 from itertools import islice
+from os.path import commonprefix
 
 from .phrases import clipped
+
+MOST = 200
+"""Of more names than this, only those that begin most alike are compared letter by letter."""
 
 
 def near(name: str, names: Iterable[str], *, at_most: int = 3) -> tuple[str, ...]:
@@ -19,7 +23,7 @@ def near(name: str, names: Iterable[str], *, at_most: int = 3) -> tuple[str, ...
     for known in names:
         plain.setdefault(_plain(known), []).append(known)
     wanted = _plain(name)[:200]
-    matches = difflib.get_close_matches(wanted, plain, n=at_most, cutoff=0.6)
+    matches = _close(wanted, plain, at_most, 0.6)
     if len(wanted) >= 3:
         inside = (key for key in plain if any((wanted in key, key in wanted and len(key) >= 3)))
         matches += [key for key in inside if key not in matches]
@@ -31,7 +35,7 @@ def misspelled(name: str, names: tuple[str, ...]) -> str:
     """The one of `names` that `name` misspells, "" if there is none: a stricter test than that of `near`, for names
     that need not be mistakes."""
     plain = {_plain(known): known for known in names if name not in names}
-    return next((plain[key] for key in difflib.get_close_matches(_plain(name), plain, n=1, cutoff=0.8)), "")
+    return next((plain[key] for key in _close(_plain(name), plain, 1, 0.8)), "")
 
 
 def did_you_mean(names: tuple[str, ...]) -> str:
@@ -52,6 +56,13 @@ def free_name(name: str, used: Container[str]) -> str:
         count += 1
         free = f"{name}_{count}"
     return free
+
+
+def _close(wanted: str, names: Collection[str], at_most: int, cutoff: float) -> list[str]:
+    """The names that have most letters in common with `wanted`, in its order. Of many, the first letters decide first."""
+    if len(names) > MOST:
+        names = sorted(names, key=lambda name: -len(commonprefix((name, wanted))))[:MOST]  # noqa: RUF071 - of letters
+    return difflib.get_close_matches(wanted, names, n=at_most, cutoff=cutoff)
 
 
 def _plain(name: str) -> str:

@@ -3,13 +3,13 @@
 A deadline does not limit how much a model can send until then. Each kind of content is counted separately, since each
 is stored until the reply is over: texts, thoughts and the arguments of all calls in characters; calls, notes and
 tokens with likelihoods in number. What the likelihoods hold is counted in characters as well, since a server may send
-any number of alternatives. What came before the limit stays; a call that is open then is cut, and so never run.
+any number of alternatives, and anything beside them. What came before the limit stays; a call that is open then is cut, and so never run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ...events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Logprobs, Noted, TextDelta, ThoughtDelta
 from ...types import Note
@@ -20,10 +20,9 @@ CALLS = 128
 NOTES = 10_000
 TOKENS = 131_072
 """The most tokens with likelihoods."""
-LIKELIHOODS = 12_000_000
-"""The most characters of tokens with likelihoods and of the alternatives to them."""
-ENTRY = 16
-"""The size of a token or an alternative beside its text, in characters."""
+LIKELIHOODS = 6_000_000
+"""The most characters of tokens with likelihoods and of the alternatives to them, with all that a server says of them.
+They take about ten times as many bytes."""
 
 
 class ReplyBounds:
@@ -58,7 +57,7 @@ class ReplyBounds:
                 self._notes -= 1
             case Logprobs(tokens):
                 self._tokens -= len(tokens)
-                self._likelihoods -= sum(map(_size, tokens))
+                self._likelihoods -= _size(tokens)
             case _:
                 pass
         return min(self._thought, self._arguments, self._calls, self._notes, self._tokens, self._likelihoods) >= 0
@@ -80,11 +79,9 @@ class ReplyBounds:
         return [*cut, Noted(note), Finished("length")]
 
 
-def _size(token: Mapping[str, Any]) -> int:
-    """The size of a token's likelihood and of its alternatives, in characters. Each API also sends the bytes of the text as
-    numbers, which are four times as long."""
-    others = token.get("top_logprobs")
-    rows: list[Any] = [token]
-    if isinstance(others, list):
-        rows += cast("list[Any]", others)
-    return sum(ENTRY + 4 * len(str(cast("dict[str, Any]", row).get("token"))) for row in rows if isinstance(row, dict))
+def _size(tokens: Sequence[Mapping[str, Any]]) -> int:
+    """The size of likelihoods in characters; one that nests too deep to be written is too large."""
+    try:
+        return len(repr(tokens))
+    except RecursionError:
+        return LIKELIHOODS

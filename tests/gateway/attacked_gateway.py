@@ -1,0 +1,57 @@
+"""The gateway that memory.py attacks: python tests/gateway/attacked_gateway.py UPSTREAM SCALE
+
+`m` answers Hello, `echo` the last text that it was sent, and `chat`, `messages` and `responses` ask the server at UPSTREAM.
+Limits of what a server sends are multiplied by SCALE. It prints its port.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import deque
+from collections.abc import AsyncIterator
+
+import toolspeak.models.resolve as names
+from toolspeak.api import call_deltas, json_stream, sse
+from toolspeak.events import Event, Finished, TextDelta
+from toolspeak.gateway.config.settings import Limits, ModelSettings, Settings
+from toolspeak.gateway.serve.server import listen, serve
+from toolspeak.models.scripted import Scripted
+from toolspeak.types import Request
+from toolspeak.wire.reading import reply_bounds
+
+
+class Echo(Scripted):
+    """Answers with the last text that it was sent."""
+
+    async def stream(self, request: Request) -> AsyncIterator[Event]:
+        text = next(one["content"] for one in reversed(request.messages) if one["role"] == "user")
+        for i in range(0, len(text), 1000):
+            yield TextDelta(text[i : i + 1000])
+        yield Finished("stop")
+
+
+def main(upstream: str, scale: float) -> None:
+    for module in (sse, json_stream, call_deltas):
+        module.LONGEST = int(scale * module.LONGEST)  # pyright: ignore[reportPrivateImportUsage]
+    reply_bounds.CHARACTERS = int(scale * reply_bounds.CHARACTERS)
+    reply_bounds.LIKELIHOODS = int(scale * reply_bounds.LIKELIHOODS)
+    os.environ |= {"OPENAI_BASE_URL": f"{upstream}/v1", "ANTHROPIC_BASE_URL": upstream}
+    scripted = {"Hello": Scripted(["Hello"], repeat=True), "echo": Echo(["echo"], repeat=True)}
+    for model in scripted.values():
+        model.requests = deque(maxlen=1)  # type: ignore[assignment] # it would keep all
+    names._scripted = lambda text, options: scripted[text]
+    models = [
+        ModelSettings(name, (f"scripted:{text}",), dialect="hermes", mode="chat")
+        for name, text in (("m", "Hello"), ("echo", "echo"))
+    ]
+    servers = {"chat": f"{upstream}/v1#m", "messages": "anthropic:m", "responses": "openai-responses:m"}
+    models += [ModelSettings(name, (server,), mode="native", key="k") for name, server in servers.items()]
+    settings = Settings({model.name: model for model in models}, port=0, limits=Limits(attempts=1, failures=10**9))
+    listening = listen(settings)
+    print(f"port {listening.getsockname()[1]}", flush=True)
+    serve(settings, listening)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], float(sys.argv[2]))

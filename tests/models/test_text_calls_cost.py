@@ -1,0 +1,93 @@
+"""What it costs to read the text of a server in all dialects: counted in calls of functions, and in threads, never in seconds."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import AsyncGenerator
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import toolspeak as ts
+from toolspeak.events import Event, Finished, TextDelta
+from toolspeak.models.http import Http
+from toolspeak.models.native import Native
+from toolspeak.models.scripted import Scripted
+from toolspeak.models.text_calls import Listener
+from toolspeak.types import Request
+
+LENGTH = 20_000
+MOST = 800_000
+"""Calls of functions for a reply: 2,000 openers of some 150 calls each, and as much for what looks like a call at its end."""
+UNITS = (
+    "[TOOL_CALLS]add[ARGS]{", "<function=add>", "\n```\n", "functools[", '[add(s="', '{"name":"add","parameters":{"s":"a"}}', "```json\n",
+    '{"name":"f"}',
+)  # fmt: skip
+
+
+def add(s: str) -> str:
+    """Adds."""
+    return s
+
+
+REQUEST = Request([{"role": "user", "content": "Hi"}], tools=(ts.tool(add),))
+
+
+def cost(text: str, piece: int) -> int:
+    """How many functions are called, generators woken among them, to read a reply."""
+    listener, count = Listener(REQUEST, None), 0
+
+    def seen(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(seen)
+    try:
+        for at in range(0, len(text), piece):
+            listener.hear(TextDelta(text[at : at + piece]))
+        listener.hear(Finished("stop"))
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_no_text_is_tried_in_all_dialects_without_end(unit: str) -> None:
+    cost(unit, 1)  # what is made once and kept is no cost of the text
+    for before in ("", "Look:\n"):
+        assert cost((before + unit * LENGTH)[:LENGTH], 4_096) < MOST
+
+
+class Says(Scripted):
+    """A server whose reply arrives in pieces of a size."""
+
+    size = 1
+
+    async def stream(self, request: Request) -> AsyncGenerator[Event]:
+        for _ in range(2):
+            yield TextDelta("words " * self.size)
+        yield Finished("stop")
+
+
+@pytest.mark.parametrize(("size", "apart"), [(1, False), (1_000, True)])
+def test_long_pieces_are_read_in_a_thread(monkeypatch: pytest.MonkeyPatch, size: int, apart: bool) -> None:
+    here, seen, real = threading.get_ident(), list[bool](), Listener.hear
+    Listener(REQUEST, None).hear(TextDelta("words"))  # the first text of all is read in a thread, however short
+
+    def hear(self: Listener, event: Event) -> list[Event]:
+        seen.append(threading.get_ident() != here)
+        return real(self, event)
+
+    monkeypatch.setattr(Listener, "hear", hear)
+    model = Says([""])
+    model.size = size
+    server = Native(Http("http://127.0.0.1:9/v1", "mine", key=""), model=model)
+
+    async def go() -> str:
+        return "".join([event.text async for event in server.stream(REQUEST) if isinstance(event, TextDelta)])
+
+    assert asyncio.run(go()) == "words " * 2 * size
+    assert seen == [apart] * 3
