@@ -153,3 +153,48 @@ def test_every_verb_and_the_gateway_separate_it(serve: Serve) -> None:
                 assert (one.thought, one.text) == ("Rain is likely.", "It rains.")
 
     asyncio.run(main())
+
+
+THINKERS = ["DeepSeek-R1-0528", "QwQ-32B", "Qwen3-4B-Thinking-2507", "Olmo-3-7B-Think", "MiniMax-M2"]
+
+
+@pytest.mark.parametrize("tools", [True, False])
+@pytest.mark.parametrize("name", THINKERS)
+@pytest.mark.parametrize("size", [1, 5, 200])
+def test_the_reply_of_a_model_that_always_thinks_begins_inside_its_thought(size: int, name: str, tools: bool) -> None:
+    for opener in ("", "<think>\n", "\n"):
+        came = read(f"{opener}Rain is likely, I think.\n</think>\n\nIt rains.", size, name=name, tools=tools)
+        reply = collected(came)
+        assert (reply.thought.strip(), reply.text.strip()) == ("Rain is likely, I think.", "It rains.")
+        assert not reply.notes
+    assert collected(read("</think>It rains.", size, name=name, tools=tools)).text == "It rains."
+
+
+def test_it_streams_before_the_thought_closes() -> None:
+    came = read("I wonder whether it rains in Xiamen today.\n</think>\n\nIt rains.", 4, name=THINKERS[0])
+    assert sum(any(isinstance(event, ThoughtDelta) for event in one) for one in came) >= 8
+
+
+@pytest.mark.parametrize("name", THINKERS)
+def test_an_answer_whose_thought_the_server_removed_is_text_as_well(name: str) -> None:
+    for size in (1, 200):
+        reply = collected(read("It rains.", size, name=name))
+        assert reply.text == "It rains."
+        assert [note.rule for note in reply.notes] == ["thought-removed"]
+        cut = collected(read("It may rain, but", size, name=name, finish="length"))
+        assert (cut.thought, cut.text) == ("It may rain, but", "")
+
+
+def test_a_server_that_separates_the_thought_leaves_the_text_alone() -> None:
+    request = ts.Request([{"role": "user", "content": QUESTION}], (ts.tool(weather),))
+    listener = Listener(request, by_its_name(THINKERS[0]))
+    events = (ThoughtDelta("Rain is likely."), TextDelta("It rains."), Finished("stop"))
+    reply = ts.collect([made for one in events for made in listener.hear(one)])
+    assert (reply.thought, reply.text, reply.notes) == ("Rain is likely.", "It rains.", ())
+
+
+@pytest.mark.parametrize("closer", ["\n</think>\n\n", "\n", ""])
+def test_its_calls_in_the_text_are_calls(closer: str) -> None:
+    for size in (1, 200):
+        reply = collected(read(f"I look it up.{closer}{HERMES}", size, name="Qwen3-4B-Thinking-2507"))
+        assert [(call.name, call.arguments) for call in reply.calls] == [("weather", {"city": "Xiamen"})]

@@ -2,8 +2,12 @@
 
 An engine without a parser for thoughts leaves them in the text: `<think>…</think>There are 59 days.` A thought is what
 stands between the marks of a thought in some dialect, if the opener is the first word of the reply. It streams as it
-comes. Anywhere else such marks are text, so an answer about them never becomes a thought. A closer without an opener, alone
-on its line, leaves a note: the prompt opened the thought, and what came before the closer was passed on as text.
+comes. Anywhere else such marks are text, so an answer about them never becomes a thought.
+
+The prompt of a model that always thinks opens the thought, so the reply has a closer alone: `…</think>There are 59 days.`
+If the model's name tells that it is one, its text is a thought up to the closer. Without a closer in a reply that was not
+cut, the server had removed the thought: then the text is the answer, and is passed on once more as text. For other models,
+a closer alone on its line leaves a note.
 """
 
 from __future__ import annotations
@@ -24,17 +28,25 @@ LINE = 64
 """Characters of the longest line that is a closer."""
 STRAY = (
     "{0!r} stands alone on a line, without an opener: the text before it may be a thought that the prompt opened. Start the "
-    "server with the parser for its model's thoughts, or give the dialect of the model"
+    "server with the parser for its model's thoughts"
+)
+REMOVED = (
+    "the model always thinks, but no {0!r} came: the server removes thoughts, so what streamed as one is the answer"
 )
 
 
 class LeadingThought:
     """Turns the events of a reply into events with the thought apart. The thoughts that `reader` knows are left to it.
-    What continues a text (`continues`) has no beginning."""
+    What continues a text (`continues`) has no beginning. `thinker` is the dialect of a model that always thinks."""
 
-    def __init__(self, reader: Dialect | None, *, continues: bool = False) -> None:
+    def __init__(self, reader: Dialect | None, *, continues: bool = False, thinker: Dialect | None = None) -> None:
         own = _openers(reader) if reader else ()
         self._closers = {opener: closer for opener, closer in _marks().items() if opener not in own}
+        self._always = thinker.thinking.close.strip() if thinker and thinker.thinking else ""
+        """The closer of a thought that begins with the reply."""
+        self._own = own if self._always else ()
+        self._assumed = False
+        """Whether the thought began with the reply, without an opener."""
         self._read: Callable[[str], list[Event]] = self._after if continues else self._before
         self._held = self._closer = ""
         self._begun = False
@@ -60,23 +72,29 @@ class LeadingThought:
         held, self._held = self._held, ""
         within = self._read == self._within
         self._read = self._after
-        if within:
-            held = held.rstrip()
-            return [ThoughtDelta(held), event] if held else [event]
-        return [TextDelta(held), event] if held else [event]
+        if not within:
+            return [TextDelta(held), event] if held else [event]
+        held = held.rstrip()
+        rest: list[Event] = [ThoughtDelta(held)] if held else []
+        if self._assumed and not (isinstance(event, Finished) and event.finish == "length"):
+            text, self._open = self.unclosed, []
+            rest += [TextDelta(text), Noted(Note("thought-removed", REMOVED.format(self._closer)))]
+        return [*rest, event]
 
     def _before(self, piece: str) -> list[Event]:
         text = self._held + piece
         begun = text.lstrip()
-        if len(text) < BLANKS and any(opener[:-1].startswith(begun) for opener in self._closers):
+        if len(text) < BLANKS and any(opener[:-1].startswith(begun) for opener in (*self._closers, *self._own)):
             self._held = text
             return []
         self._held = ""
-        opener = next((one for one in self._closers if begun.startswith(one)), None)
-        if opener is None:
+        opener = next((one for one in self._closers if begun.startswith(one)), "")
+        self._assumed = bool(self._always) and not opener and not begun.startswith(self._own)
+        self._closer = self._always if self._assumed else self._closers.get(opener, "")
+        if not self._closer:
             self._read = self._after
             return self._after(text)
-        self._closer, self._read, self._open = self._closers[opener], self._within, [opener]
+        self._read, self._open = self._within, [opener] if opener else []
         return self._within(begun[len(opener) :])
 
     def _within(self, piece: str) -> list[Event]:

@@ -57,7 +57,14 @@ class Listener:
         self._dialect = dialect
         self._may_call = request.choice != "none"
         self._listens = _may_hold_calls(request) and (self._may_call or dialect is not None)
-        self._leading = LeadingThought(dialect if self._listens else None, continues=request.prompt is not None)
+        thinks = (
+            dialect is not None and dialect.thinking is not None and dialect.thinking.always and request.schema is None
+        )
+        self._leading = LeadingThought(
+            dialect if self._listens else None,
+            continues=request.prompt is not None,
+            thinker=dialect if thinks else None,
+        )
         self._reader: _Reader | None = None
         self._calls = 0
         self._alone = True
