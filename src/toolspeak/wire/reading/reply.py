@@ -236,8 +236,7 @@ def last_calls(s: State, p: Program) -> Scan[str | None]:
         while done and (closer := (yield from at(s, *closers))):
             closed |= closer in p.unthink
         if done and not (yield from following(s)):
-            note = Note("call-in-thought" if closed else "unclosed-thought", "", s.base + start)
-            s.out.insert(before[0], Noted(note))
+            s.out.insert(before[0], Noted(Note("call-in-thought" if closed else "unclosed-thought", "", s.base + start)))
             s.settle()
             return ""
         said = s.text[start : s.pos]
