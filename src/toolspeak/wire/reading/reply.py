@@ -232,11 +232,11 @@ def last_calls(s: State, p: Program) -> Scan[str | None]:
             done = yield from attempt(s, p, word, True)
             word = yield from at(s, *closers, *p.openers, eat=False)
             word = "" if word in closers else (yield from at(s, *p.openers))
-        closed = False
+        shut = False
         while done and (closer := (yield from at(s, *closers))):
-            closed |= closer in p.unthink
+            shut |= closer in p.unthink
         if done and not (yield from following(s)):
-            s.out.insert(before[0], Noted(Note("call-in-thought" if closed else "unclosed-thought", "", s.base + start)))
+            s.out.insert(before[0], Noted(Note("call-in-thought" if shut else "unclosed-thought", "", s.base + start)))
             s.settle()
             return ""
         said = s.text[start : s.pos]
