@@ -37,14 +37,13 @@ REMOVED = (
 
 class LeadingThought:
     """Turns the events of a reply into events with the thought apart. The thoughts that `reader` knows are left to it.
-    What continues a text (`continues`) has no beginning. `thinker` is the dialect of a model that always thinks."""
+    What continues a text (`continues`) has no beginning. `begun` is the closer of a thought that the prompt opened."""
 
-    def __init__(self, reader: Dialect | None, *, continues: bool = False, thinker: Dialect | None = None) -> None:
+    def __init__(self, reader: Dialect | None, *, continues: bool = False, begun: str = "") -> None:
         own = _openers(reader) if reader else ()
         self._closers = {opener: closer for opener, closer in _marks().items() if opener not in own}
-        self._always = thinker.thinking.close.strip() if thinker and thinker.thinking else ""
-        """The closer of a thought that begins with the reply."""
-        self._own = own if self._always else ()
+        self._first_closer = begun
+        self._own = own if begun else ()
         self._assumed = False
         """Whether the thought began with the reply, without an opener."""
         self._read: Callable[[str], list[Event]] = self._after if continues else self._before
@@ -76,7 +75,8 @@ class LeadingThought:
             return [TextDelta(held), event] if held else [event]
         held = held.rstrip()
         rest: list[Event] = [ThoughtDelta(held)] if held else []
-        if self._assumed and not (isinstance(event, Finished) and event.finish == "length"):
+        finish = event.finish if isinstance(event, Finished) else ""
+        if self._assumed and finish != "length":
             text, self._open = self.unclosed, []
             rest += [TextDelta(text), Noted(Note("thought-removed", REMOVED.format(self._closer)))]
         return [*rest, event]
@@ -88,9 +88,9 @@ class LeadingThought:
             self._held = text
             return []
         self._held = ""
-        opener = next((one for one in self._closers if begun.startswith(one)), "")
-        self._assumed = bool(self._always) and not opener and not begun.startswith(self._own)
-        self._closer = self._always if self._assumed else self._closers.get(opener, "")
+        opener = next((one for one in (*self._closers, *self._own) if begun.startswith(one)), "")
+        self._assumed = not opener
+        self._closer = self._closers.get(opener, "") if opener else self._first_closer
         if not self._closer:
             self._read = self._after
             return self._after(text)

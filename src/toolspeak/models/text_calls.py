@@ -31,6 +31,7 @@ from ..plan.stray_markers import StrayMarkers
 from ..types import Note, Request, Tool, copy_with
 from ..wire.decode import Decoder
 from ..wire.dialect import Dialect
+from ..wire.finding.always_thinking import first_closer
 from .any_dialect import TRIES, Passage, Reading, ready
 from .doubled_calls import DoubledCalls
 from .leading_thought import LeadingThought
@@ -57,13 +58,10 @@ class Listener:
         self._dialect = dialect
         self._may_call = request.choice != "none"
         self._listens = _may_hold_calls(request) and (self._may_call or dialect is not None)
-        thinks = (
-            dialect is not None and dialect.thinking is not None and dialect.thinking.always and request.schema is None
-        )
         self._leading = LeadingThought(
             dialect if self._listens else None,
             continues=request.prompt is not None,
-            thinker=dialect if thinks else None,
+            begun=first_closer(dialect) if request.schema is None else "",
         )
         self._reader: _Reader | None = None
         self._calls = 0

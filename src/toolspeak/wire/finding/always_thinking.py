@@ -26,6 +26,12 @@ def with_thoughts(d: Dialect, template: str | None, name: str) -> Dialect:
     return replace(d, thinking=replace(d.thinking, always=True)) if always else d
 
 
+def first_closer(d: Dialect | None) -> str:
+    """The closer of the thought that a reply begins with, if the model always thinks; "" for any other model."""
+    thinking = d.thinking if d else None
+    return thinking.close.strip() if thinking and thinking.always else ""
+
+
 @lru_cache(64)
 def _begins(template: str, d: Dialect) -> bool:
     if SWITCH(template.rpartition("add_generation_prompt")[2].partition("%}")[2]):
