@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 import openai
 import pytest
@@ -377,6 +377,51 @@ def test_a_text_is_asked_for_and_checked_and_asked_again(play: Play) -> None:
     assert "it is not JSON" in str(second.messages[-1])
 
 
+AROUND = [
+    (f"Here is the JSON:\n```json\n{XIAMEN}\n```", ["words-left-out"]),
+    (f"```json\n{XIAMEN}\n```\nLet me know!", ["words-left-out"]),
+    (f"Sure!\n{XIAMEN}", ["words-left-out"]),
+    ('{"name": "Xiamen", "people": 5,}', ["trailing-comma"]),
+    ("{'name': 'Xiamen', 'people': 5}", ["single-quotes"]),
+    ('{"name": "Xiamen", "people": "5"}', ["coerced"]),
+    ("Sure:\n```json\n{'name': 'Xiamen', 'people': '5',}\n```", ["words-left-out", "trailing-comma"]),
+]
+
+
+@pytest.mark.parametrize(("text", "rules"), AROUND)
+def test_a_value_among_words_is_repaired_like_a_call(play: Play, text: str, rules: list[str]) -> None:
+    async def scene(client: openai.AsyncOpenAI) -> None:
+        form = {"type": "json_schema", "json_schema": {"name": "c", "schema": City.model_json_schema()}}
+        raw = await client.chat.completions.with_raw_response.create(
+            model="m", messages=cast("Any", QUESTION), response_format=cast("Any", form)
+        )
+        assert json.loads(raw.parse().choices[0].message.content or "") == json.loads(XIAMEN)
+        assert set(rules) <= set(raw.headers["x-toolspeak-notes"].split(", "))
+        async with client.chat.completions.stream(model="m", messages=QUESTION, response_format=City) as stream:
+            final = await stream.get_final_completion()
+        assert final.choices[0].message.parsed == City(name="Xiamen", people=5)
+
+    play(hermes(text, text), scene)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{XIAMEN} or {XIAMEN.replace('5', '6')}",  # two values
+        f'{{"cities": {XIAMEN}, "more": oops!}}',  # a part of a broken value
+    ],
+)
+def test_a_value_that_may_not_be_the_wanted_one_is_asked_for_again(play: Play, text: str) -> None:
+    model = hermes(text, XIAMEN)
+
+    async def scene(client: openai.AsyncOpenAI) -> None:
+        reply = await client.chat.completions.parse(model="m", messages=QUESTION, response_format=City)
+        assert reply.choices[0].message.content == XIAMEN
+
+    play(model, scene)
+    assert len(model.model.requests) == 2  # type: ignore[attr-defined]
+
+
 def test_nothing_of_a_wrong_text_leaves_in_a_stream(play: Play) -> None:
     async def scene(client: openai.AsyncOpenAI) -> None:
         async with client.chat.completions.stream(model="m", messages=QUESTION, response_format=City) as stream:
@@ -430,8 +475,8 @@ def test_a_model_that_is_held_to_a_schema_streams(play: Play) -> None:
                 pass
 
     good = [TextDelta("{"), TextDelta("}"), Finished()]
-    bad = [TextDelta("{"), Finished()]
-    play(native(good, bad, can=("tools", "schema")), scene)
+    for text in ("{", "Sure: {}"):  # what was streamed cannot be repaired
+        play(native(good, [TextDelta(text), Finished()], can=("tools", "schema")), scene)
 
 
 def test_a_server_that_is_trusted_with_a_schema_and_forgets_it_is_told_in_words(play: Play) -> None:

@@ -224,6 +224,7 @@ def test_a_validators_own_words_are_told() -> None:
             Person("Alice", 31),
         ),
         (list[int], "They are [1, 2].", [1, 2]),
+        (Person, "Sure: {'name': 'Alice', 'age': 31,}", Person("Alice", 31)),
     ],
 )
 def test_a_value_among_words(kind: Any, reply: str, value: Any) -> None:

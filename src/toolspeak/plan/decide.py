@@ -56,7 +56,7 @@ def decide(
         reply = yield from trying.ask(live=True)
         reply = read(reply) if read else reply
         bounded = _bounded(reply, cut_stands, first and not request.parallel)
-        reply, wrong, again = _judged(bounded, trying.state.expected_request(request, bounded), cut_stands)
+        reply, wrong, again = _judged(bounded, trying.state.expected_request(request, bounded), cut_stands, streamed)
         if not wrong:
             return trying.right(reply)
         if request.choice == "none" and reply.calls and reply.text.strip():
@@ -141,10 +141,10 @@ def _refusal(call: ToolCall, problems: Sequence[Problem], choice: str) -> str:
     return _refused(call, choice) or "; ".join(problem.message for problem in problems)
 
 
-def _judged(reply: Reply, request: Request, cut_stands: bool) -> tuple[Reply, str, list[Message]]:
+def _judged(reply: Reply, request: Request, cut_stands: bool, streamed: bool) -> tuple[Reply, str, list[Message]]:
     """The reply with its calls coerced, what is wrong with it, and the messages that tell the model so."""
     if not reply.calls:
-        return _judged_text(reply, request, cut_stands)
+        return _judged_text(reply, request, cut_stands, streamed)
     tools = request.tools or ()
     judged = [checked(call, tools, reply.finish) for call in reply.calls]
     reply = copy_with(reply, calls=tuple(call for call, _ in judged))
@@ -159,7 +159,7 @@ def _judged(reply: Reply, request: Request, cut_stands: bool) -> tuple[Reply, st
     return reply, wrong, _result_messages(reply.calls, texts)
 
 
-def _judged_text(reply: Reply, request: Request, cut_stands: bool) -> tuple[Reply, str, list[Message]]:
+def _judged_text(reply: Reply, request: Request, cut_stands: bool, streamed: bool) -> tuple[Reply, str, list[Message]]:
     if cut_stands and reply.finish in CUT:
         return reply, "", []
     if request.choice not in ("auto", "none"):
@@ -171,7 +171,7 @@ def _judged_text(reply: Reply, request: Request, cut_stands: bool) -> tuple[Repl
         return reply, why, [{"role": "user", "content": order_text}]
     if request.schema is None:
         return reply, "", []
-    reply, wrong = json_text(reply, request.schema)
+    reply, wrong = json_text(reply, request.schema, streamed=streamed)
     if not wrong:
         return reply, "", []
     order_text = f"{NO_FIT} {wrong}. {order(request.schema)}"

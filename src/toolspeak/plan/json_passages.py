@@ -14,6 +14,8 @@ from ..wire.reading.state import DOUBTFUL
 
 FENCE = re.compile(r"```\w*\n(.*?)```", re.DOTALL)
 OPENER = re.compile(r"[{\[]")
+BROKEN = re.compile(r"[{\[]\s*+[\"'{\[]")
+"""The beginning of an object or list that is no word in brackets."""
 MOST = 32
 """The most places in a sentence that are tried; each may take time proportional to the text."""
 
@@ -80,6 +82,7 @@ def fault(text: str) -> str:
 
 
 def _among_words(text: str) -> Iterator[Passage]:
+    """The objects and lists in sentences. A broken one ends the search: what is inside it is only a part of a value."""
     place = 0
     for _ in range(MOST):
         if (opener := OPENER.search(text, place)) is None:
@@ -88,6 +91,8 @@ def _among_words(text: str) -> Iterator[Passage]:
         place = found[1] if found else opener.end()
         if found:
             yield found[0]
+        elif BROKEN.match(text, opener.start()):
+            return
 
 
 def _value_at(text: str, start: int) -> tuple[Passage, int] | None:

@@ -12,10 +12,12 @@ from ..errors import InvalidTool
 from ..schema import stepwise_json
 from ..schema.bounded_cache import BoundedCache
 from ..schema.check import check
+from ..schema.coerce import coerce
 from ..schema.repair_schema import repair_any
 from ..schema.validators import judge
 from ..schema.weight import weight
 from ..types import Message, Note, Reply, Request, Schema, Tool
+from .json_passages import Passage, json_values, unfenced, whole_values
 
 OPEN = ("additionalProperties", "unevaluatedProperties")
 ANY_OBJECT = {"type": "object"}
@@ -53,25 +55,49 @@ def streams(request: Request, can: Collection[str]) -> bool:
     return request.schema is None or ("schema" in can and not request.tools)
 
 
-def json_text(reply: Reply, schema: Schema) -> tuple[Reply, str]:
+def json_text(reply: Reply, schema: Schema, *, streamed: bool = False) -> tuple[Reply, str]:
     """The reply with only the JSON as its text, and what is wrong with it ("" for nothing).
 
-    A code fence around the whole text is removed, with a note.
+    If the text is no value of the schema, the one that it contains counts: in a code fence or among words, and
+    repaired and coerced like the arguments of a call, with notes. Of several different values none counts. A text that
+    was `streamed` stays as it is.
     """
-    text = reply.text.strip()
-    if text.startswith("```") and text.endswith("\n```"):
-        text = text[:-4].partition("\n")[2].strip()
-        reply = replace(reply, text=text, notes=(*reply.notes, Note("unfenced", "the JSON stood in a code fence")))
+    wrong = _problems(reply.text, schema)
+    if not wrong or streamed:
+        return reply, wrong
+    values = [_coerced(one, schema) for one in json_values(reply.text)]
+    fits = [one for one in values if not _problems(one.text, schema)]
+    if fits and all(one.value == fits[0].value for one in fits):
+        return replace(reply, text=fits[0].text, notes=(*reply.notes, *_around(reply.text), *fits[0].notes)), ""
+    return reply, _problems(unfenced(reply.text), schema)
+
+
+def _around(text: str) -> list[Note]:
+    """Notes about what stands around the value in a text."""
+    if not any(whole_values(text)):
+        return [Note("words-left-out", "there were words beside the JSON")]
+    fenced = unfenced(text) != text.strip()
+    return [Note("unfenced", "the JSON stood in a code fence")] if fenced else []
+
+
+def _coerced(passage: Passage, schema: Schema) -> Passage:
+    """The passage with its value coerced to the schema, if it is an object."""
+    if not isinstance(passage.value, dict):
+        return passage
+    value, notes = coerce(_tool(schema), cast("dict[str, Any]", passage.value), passage.text)
+    return Passage(value, json.dumps(value, ensure_ascii=False), (*passage.notes, *notes)) if notes else passage
+
+
+def _problems(text: str, schema: Schema) -> str:
+    """Why a text is no JSON of a schema; "" if it is."""
     try:
         value: Any = stepwise_json.loads(text, parse_constant=_no_number)
     except RecursionError:
-        return reply, "it nests too deep"
+        return "it nests too deep"
     except ValueError as error:
-        return reply, f"it is not JSON ({error})"
+        return f"it is not JSON ({error})"
     problems = check(_tool(schema), cast("Mapping[str, Any]", value))
-    return reply, "; ".join(
-        f"{one.path or 'the value'}: expected {one.expected}, got {one.received}" for one in problems
-    )
+    return "; ".join(f"{one.path or 'the value'}: expected {one.expected}, got {one.received}" for one in problems)
 
 
 def usable_form(schema: Schema) -> Schema:
