@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import toolspeak as ts
-from replies import hermes_call
+from replies import hermes_call, native
+from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished
 from toolspeak.models.scripted import Scripted
 from toolspeak.models.speaker import Speaker
 from toolspeak.plan.result_pages import LONGEST, LONGEST_IN_ALL, PageSize, ResultPages
-from toolspeak.search.paged_results import WHOLE, PagedResults
+from toolspeak.plan.token_estimate import about, about_request
+from toolspeak.search.paged_results import NO_ROOM, WHOLE, PagedResults
 from toolspeak.tool_results import LIMIT
-from toolspeak.types import Reply
+from toolspeak.types import Reply, Request, Usage
 
 TEXT = "".join(f"line {i}\n" for i in range(5_000))
 
@@ -81,6 +84,35 @@ def test_one_that_is_paged_by_hand_is_not_paged_twice() -> None:
     assert ts.run("Is there a line 2500?", tools=[log], model=paged).text == "Line 2500 is there."
     assert asked(model)[1].count("reads on") == 1
     assert len(asked(model)[1]) < 3_500
+
+
+def read_log(reply: Sequence[Event]) -> tuple[Request, str]:
+    """The request with the cut log, to which a model answers with this reply, and what it reads then."""
+    model = native([*(CallStart("log", "c0"), ArgumentsDelta("{}"), CallEnd()), Finished("tool_calls")], reply, "Done.")
+    ts.run("Go.", tools=[log], model=PagedResults(model, context=8_000))
+    return model.requests[1], str(model.requests[2].messages[-1]["content"])
+
+
+def reading(arguments: str, tokens: int) -> list[Event]:
+    """A reply that reads on, from a server that counted so many tokens in its prompt."""
+    call = (CallStart("read_more", "c1"), ArgumentsDelta(arguments), CallEnd())
+    return [*call, Finished("tool_calls", Usage(prompt_tokens=tokens))]
+
+
+def test_arguments_that_do_not_fit_read_nothing() -> None:
+    _, problem = read_log(reading('{"id": "Begin"}', 100))
+    assert "the required argument 'result' is missing" in problem
+    assert "line 1\n" not in problem
+
+
+def test_a_page_fits_into_what_the_server_counted_as_left() -> None:
+    arguments = f'{{"result": "{name_of(TEXT)}"}}'
+    request, full = read_log(reading(arguments, 10))
+    estimate = about_request(request)
+    _, page = read_log(reading(arguments, 5_000))
+    assert 1_000 < len(page) < len(full)
+    assert (estimate + about(page)) * 5_000 / estimate < 7_000  # an eighth of the context is left for the reply
+    assert read_log(reading(arguments, 6_900))[1] == NO_ROOM
 
 
 def test_a_scored_model_reads_a_cut_result() -> None:

@@ -82,9 +82,10 @@ def _around(text: str) -> list[Note]:
 
 def _coerced(passage: Passage, schema: Schema) -> Passage:
     """The passage with its value coerced to the schema, if it is an object."""
-    if not isinstance(passage.value, dict):
+    written: Any = passage.value
+    if not isinstance(written, dict):
         return passage
-    value, notes = coerce(_tool(schema), cast("dict[str, Any]", passage.value), passage.text)
+    value, notes = coerce(_tool(schema), cast("dict[str, Any]", written), passage.text)
     return Passage(value, json.dumps(value, ensure_ascii=False), (*passage.notes, *notes)) if notes else passage
 
 

@@ -23,7 +23,7 @@ from ..models.base import Counter, Model
 from ..models.context import SMALL, after_context, asks_context, context_of, find_context
 from ..models.offload import offloaded, request_size
 from ..models.wrapper import Wrapper
-from ..plan.calls import answer
+from ..plan.calls import answer, checked, problem_text
 from ..plan.prompted import text_of
 from ..plan.result_pages import Page, PageSize, ResultPages, Row, page, page_text, read_tool, too_large
 from ..plan.token_estimate import about_message, about_request
@@ -214,7 +214,9 @@ class PageReader:
         self._begun = begun
         self._size = size
         context = context or MANY
-        self._room = context - (request.max_tokens or context // ANSWER) - about_request(request)
+        self._limit = context - (request.max_tokens or context // ANSWER)
+        self._used = about_request(request)
+        self._rate = 1.0
         self._messages = list(request.messages)
         self._rounds: list[AnsweredRound[Page]] = []
         self._remember = remember
@@ -229,9 +231,13 @@ class PageReader:
         return replace(begun, messages=list(self._messages), tools=tools, hidden=hidden)
 
     async def answer(self, ear: Ear, calls: Sequence[ToolCall], *, beside: bool) -> list[Note]:
-        """Reads a page for each call."""
+        """Reads a page for each call. The tokens that the server counted correct the estimate."""
+        usage, message = ear.end.usage, ear.message(calls)
+        if not usage.estimated:
+            self._rate = max(self._rate, usage.prompt_tokens / self._used)
+        self._used += about_message(message)
         read = [self._page(call) for call in calls]
-        self._rounds.append(AnsweredRound(ear.message(calls), tuple(read), beside))
+        self._rounds.append(AnsweredRound(message, tuple(read), beside))
         if not beside:
             self._messages += [self._rounds[-1].message, *results(self._rounds[-1], self._begun.texts, self.name)]
         return [Note("result-read", one.problem or f"{one.result}: {one.start} to {one.end}") for one in read]
@@ -242,11 +248,15 @@ class PageReader:
 
     def _page(self, call: ToolCall) -> Page:
         """The page that a call reads, as far as it fits."""
-        if self._room < LEAST:
+        call, problems = checked(call, [self._begun.tool])
+        if problems:
+            return Page("", problem=problem_text(problems))
+        room = int(self._limit / self._rate) - self._used - LEAST
+        if room < LEAST:
             return Page("", problem=NO_ROOM)
-        size = PageSize(min(self._size.tokens, self._room), self._size.characters)
+        size = PageSize(min(self._size.tokens, room), self._size.characters)
         read = page(self._begun.texts, call.arguments, size)
-        self._room -= about_message(answer(call, page_text(self._begun.texts, read, self.name)))
+        self._used += about_message(answer(call, page_text(self._begun.texts, read, self.name)))
         return read
 
 
