@@ -97,6 +97,17 @@ def test_a_server_that_is_down_is_told_before_the_agent_starts(home: Path, cli: 
     assert done.stderr.splitlines()[0].startswith("warning: http://127.0.0.1:9/v1: it could not be probed: no answer")
 
 
+@pytest.mark.parametrize(("context", "warned"), [(16_000, True), (40_000, False)])
+def test_a_context_that_is_too_small_is_told_before_the_agent_starts(
+    home: Path, cli: Cli, tmp_path: Path, context: int, warned: bool
+) -> None:
+    (file := tmp_path / "g.toml").write_text(f'[models.m]\nupstream = "scripted:x"\ncontext = {context}\n', "utf-8")
+    first = cli("launch", "claude", "-c", str(file)).stderr.splitlines()[0]
+    wanted = "warning: the model's context has 16,000 tokens, and claude works from 40,000: "
+    assert first.startswith(wanted) == warned
+    assert first.startswith("toolspeak: 0 requests") != warned
+
+
 Printed = Callable[..., list[list[str]]]
 
 

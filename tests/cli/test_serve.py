@@ -128,7 +128,7 @@ def test_a_key_made_here_opens_the_gateway(cli: Cli, tmp_path: Path) -> None:
     again = cli("serve", "--new-key", "alice", "--config", str(file))
     assert (again.returncode, again.stdout) == (2, "")
     assert "already has a key 'alice'" in again.stderr
-    assert cli("serve", "--new-key", "bob", "--config", str(file)).stdout.startswith("[keys.bob]")
+    assert cli("serve", "--new-key", "bob", "--config", str(file)).stdout.startswith("\n[keys.bob]")
 
 
 @pytest.mark.parametrize("name", ['o"dd name', "Zoë", "🔑", "a\\b", "a.b", "back\x7fspace"])

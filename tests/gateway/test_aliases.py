@@ -9,7 +9,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from toolspeak.errors import UsageError
+from toolspeak.errors import Refused, UsageError
 from toolspeak.gateway.config.load import parse_config
 from toolspeak.gateway.config.settings import Settings
 from toolspeak.gateway.registry import Models
@@ -40,6 +40,14 @@ def test_the_first_alias_that_fits_counts_and_a_name_goes_before_all() -> None:
     assert models.names(lambda _: True) == ["small", "big", "gpt-5"]
     assert models.names(lambda name: name == "big") == ["big"]
     assert models.find("gpt-5", lambda name: name == "big").settings.name == "big"  # by the default: it may be seen
+
+
+@pytest.mark.parametrize(("keyed", "advice"), [(True, "ask the gateway's operator."), (False, "--alias, --default.")])
+def test_only_a_client_that_can_is_advised_to_serve_another_model(keyed: bool, advice: str) -> None:
+    models = Models({"small": parse_config(CONFIG).models["small"]}, keyed=keyed)
+    with pytest.raises(Refused, match="one that is served: small; or") as caught:
+        models.find("none")
+    assert str(caught.value).endswith(advice)
 
 
 @pytest.mark.parametrize(

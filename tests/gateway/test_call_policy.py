@@ -126,6 +126,18 @@ def test_a_reply_of_which_no_call_is_left_ends_in_words(serve_models: Serve, str
     assert [end for _, _, end in ends] == ["stop", "end_turn", "completed"]
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("words", ["I use the tool.", "I use the tool.\n", "I use it.\n\n"])
+def test_a_blank_line_parts_the_words_and_each_notice(serve_models: Serve, words: str, stream: bool) -> None:
+    async def say(url: str) -> list[Any]:
+        return [await chat(url, stream=stream), await message(url, stream=stream), await response(url, stream=stream)]
+
+    for _, text, _ in talk(serve_models, f"{words}{wants(('rm', 'x'), ('rm', 'y'))}", say)[0]:
+        said, *notices = text.split("\n\n")
+        assert said == words.strip()
+        assert notices == ["(The call of rm was left out: deny rm*.)"] * 2
+
+
 HISTORIES: dict[str, tuple[list[Any], list[str]]] = {
     "nothing": ([], ["remove"]),
     "a trusted result": (called("read_own"), ["remove"]),
@@ -271,15 +283,25 @@ def test_the_configuration() -> None:
     assert key.policy == CallPolicy(Policy(allow=("*",)), "mark")
     lines = [line for line in summary(settings) if line.startswith("policy")]
     assert lines[0] == "policy  all: 3 rules; after an untrusted result deny; asked about: refuse"
-    assert lines[1].startswith("policy  key alice: 1 rules")
+    assert lines[1].startswith("policy  key alice: 1 rule;")
     warnings = [line for line in summary(settings) if line.startswith("warning")]
     assert [line.partition(". ")[0] for line in warnings] == [
         "warning policy all: [policy.tools] has no entry for remove",
-        "warning policy key alice: [policy.tools] has no entry for *",
+        "warning policy key alice: [policy.tools] has no entry for the tools of '*'",
     ]
     assert "has no entry" not in "".join(
         summary(parse_config(CONFIG.replace('"read_*" =', '"*" =').replace('"*"]', '"effect:read"]')))
     )
+
+
+def test_tools_that_the_gateway_runs_need_no_entry() -> None:
+    allowed = ["tickets_show_*", "web_search", "get_weather", "ticket_*"]
+    text = (
+        f'[models.m]\nupstream = "scripted:x"\n[policy]\nallow = {allowed}\n[mcp.tickets]\ncommand = "python3 t.py"\n'
+    )
+    lines = summary(parse_config(text + '[hosted]\nweb_search = "mcp:tickets#find"\n'))
+    [warning] = [line for line in lines if line.startswith("warning policy")]
+    assert "no entry for get_weather and the tools of 'ticket_*'. A client's tool" in warning
 
 
 @pytest.mark.parametrize(

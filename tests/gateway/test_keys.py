@@ -292,7 +292,7 @@ def test_requests_at_once_are_given_back_even_when_they_fail() -> None:
 
 async def _fails(counter: Counter, one: Key) -> None:
     async with counter.counted(one, []):
-        with pytest.raises(Refused, match="1 requests at once"):
+        with pytest.raises(Refused, match="1 request at once"):
             await takes(counter, one)
         raise ZeroDivisionError
 

@@ -44,11 +44,13 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """A program, the command that installs it, and a function that makes its setting for a place."""
+    """A program, the command that installs it, and a function that makes its setting for a place. `least` is the context
+    in tokens from which it works; see docs/how-to/coding-agents.md."""
 
     program: str
     install: str
     setting: Callable[[Place], Setting]
+    least: int = 0
 
 
 def _claude(place: Place) -> Setting:
@@ -133,9 +135,9 @@ def _pretty(value: Any) -> str:
 
 
 AGENTS: Mapping[str, Agent] = {
-    "claude": Agent("claude", "npm install -g @anthropic-ai/claude-code", _claude),
-    "codex": Agent("codex", "npm install -g @openai/codex", _codex),
-    "opencode": Agent("opencode", "npm install -g opencode-ai", _opencode),
+    "claude": Agent("claude", "npm install -g @anthropic-ai/claude-code", _claude, 40_000),
+    "codex": Agent("codex", "npm install -g @openai/codex", _codex, 16_000),
+    "opencode": Agent("opencode", "npm install -g opencode-ai", _opencode, 32_000),
     "aider": Agent("aider", "pipx install aider-chat", _aider),
 }
 """By the names that the command takes."""

@@ -93,7 +93,7 @@ class Gateway:
         self.observer = observer or Observer()
         self.models = Models(
             settings.models, settings.limits,
-            aliases=settings.aliases, default=settings.default, record=settings.record,
+            aliases=settings.aliases, default=settings.default, record=settings.record, keyed=bool(settings.keys),
         )  # fmt: skip
         self.hosted = HostedTools(settings.hosted, settings.mcp, settings.offered)
         self.auth = Authenticator(settings)

@@ -70,6 +70,8 @@ async def policed(
     async with aclosing(ask(rule.labelled(request))) as events:
         async for event in events:
             match event:
+                case TextDelta(text):
+                    yield TextDelta(reading.apart(text))
                 case CallStart() | ArgumentsDelta() | CallEnd():
                     for passed in reading.take(event):
                         yield passed
@@ -90,6 +92,8 @@ class _Reading:
         self._verdicts: list[bool] = []
         self._notes: list[Note] = []
         self._texts: list[str] = []
+        self._tail = ""
+        self._within_text = True
 
     @property
     def passed(self) -> int:
@@ -110,14 +114,28 @@ class _Reading:
             return [*pieces, *([Noted(note)] if note else [])]
         text = "" if self._request.schema else LEFT_OUT.format(name=call.name, why=why)
         self._texts += [text] if text else []
-        return [*([TextDelta(text)] if text else []), *([Noted(note)] if note else [])]
+        return [*([TextDelta(self.apart(text, notice=True))] if text else []), *([Noted(note)] if note else [])]
+
+    def apart(self, text: str, *, notice: bool = False) -> str:
+        """Return a piece of text, after a blank line where the model's text and a notice meet."""
+        gap = _gap(self._tail) if notice or not self._within_text else ""
+        self._within_text = not notice
+        self._tail = (self._tail + gap + text)[-2:]
+        return gap + text
 
     def reply(self, reply: Reply) -> Reply:
         """Return the whole reply as it was passed on."""
         calls = tuple(call for call, fits in zip(reply.calls, self._verdicts, strict=True) if fits)
         finish = reply.finish if calls or reply.finish != "tool_calls" else "stop"
-        text, notes = "".join([reply.text, *self._texts]), (*reply.notes, *self._notes)
+        text, notes = reply.text, (*reply.notes, *self._notes)
+        for notice in self._texts:
+            text += _gap(text) + notice
         return replace(reply, text=text, calls=calls, finish=finish, notes=notes)
+
+
+def _gap(text: str) -> str:
+    """Return the line breaks that make a blank line after a text; none after no text."""
+    return "\n" * (2 - len(text) + len(text.rstrip("\n"))) if text else ""
 
 
 def _call(pieces: list[CallStart | ArgumentsDelta | CallEnd]) -> ToolCall:

@@ -153,9 +153,13 @@ def check_able(incoming: IncomingRequest, served: Served) -> None:
         raise cannot("prompt", f"{incoming.model!r} accepts messages, but no raw prompt: use /v1/chat/completions")
 
 
+SERVE_IT = "serve one under that name: --alias, --default"
+ASK_OPERATOR = "ask the gateway's operator"
+
+
 class Models:
     """Finds a model by name, then by alias (a name or pattern), else the default. Raises UsageError for an unknown
-    model."""
+    model. `keyed`: clients have keys, so they cannot change what is served."""
 
     def __init__(
         self,
@@ -165,7 +169,9 @@ class Models:
         aliases: Mapping[str, str] = NO_ALIASES,
         default: str | None = None,
         record: str | None = None,
+        keyed: bool = False,
     ) -> None:
+        self._missing = ASK_OPERATOR if keyed else SERVE_IT
         self.served = {name: build(one, limits, record) for name, one in settings.items()}
         self.aliases = {**aliases, **({"*": default} if default else {})}
         for alias, name in self.aliases.items():
@@ -220,5 +226,5 @@ class Models:
         names = self.names(visible)
         said = f"there is no model {name[:100]!r} here.{did_you_mean(near(name[:100], names))}"
         if names:
-            said += f" Set the client's model to one that is served: {listed(names)}; or serve one under that name: --alias, --default."
+            said += f" Set the client's model to one that is served: {listed(names)}; or {self._missing}."
         raise Refused(said, status=404, code="model_not_found", param="model")

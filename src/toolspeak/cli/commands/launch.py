@@ -166,9 +166,9 @@ def _launch(agent: str, command: list[str], settings: Settings, name: str) -> in
         async def work(gateway: Gateway) -> int:
             await gateway.readiness.loaded.wait()
             model = gateway.models.served[name].model
-            for line in _problems(model):
-                click.echo(line, err=True)
             context = settings.models[name].context or context_of(model)
+            for line in (*_problems(model), *_too_small(agent, context)):
+                click.echo(line, err=True)
             setting = AGENTS[agent].setting(Place(url, name, key, folder, context))
             for file, text in setting.files.items():
                 Path(folder, file).write_text(text, "utf-8")
@@ -189,6 +189,16 @@ def _problems(model: Any) -> Iterator[str]:
         asked = within(upstream.model, Adaptive)
         if asked and asked.problem:
             yield f"warning: {asked.http.address.shown}: {asked.problem}. Requests fail until it answers."
+
+
+def _too_small(agent: str, context: int | None) -> Iterator[str]:
+    """Yield a warning if the context is known and smaller than the agent needs."""
+    least = AGENTS[agent].least
+    if context and context < least:
+        yield (
+            f"warning: the model's context has {context:,} tokens, and {agent} works from {least:,}: it may fail or compact "
+            "the conversation without end."
+        )
 
 
 async def _run(command: list[str], setting: Setting) -> int:

@@ -241,7 +241,7 @@ def _print_key(name: str, config: str | None) -> None:
     if not name.strip():
         raise UsageError("expected a name for the key, such as --new-key alice")
     key = new_key()
-    click.echo(f"[keys.{quoted(name)}]\nhash = {quoted(hashed(key), always=True)}")
+    click.echo(f"\n[keys.{quoted(name)}]\nhash = {quoted(hashed(key), always=True)}")
     click.echo(f"\nthe key of {name}, shown this once: {key}", err=True)
 
 

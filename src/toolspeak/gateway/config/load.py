@@ -357,13 +357,14 @@ def _page_lines(settings: Settings) -> list[str]:
 def _bounds(key: Key) -> list[str]:
     """Return the rates and budgets of a key, as texts."""
     amounts = (
-        (key.rates.requests, "requests a minute"),
-        (key.rates.tokens, "tokens a minute"),
-        (key.rates.running, "requests at once"),
-        (key.budget.tokens, "tokens a day"),
-        (key.budget.money, "a day by the models' prices"),
+        (key.rates.requests, "request", "a minute"),
+        (key.rates.tokens, "token", "a minute"),
+        (key.rates.running, "request", "at once"),
+        (key.budget.tokens, "token", "a day"),
     )
-    return [f"{value:,} {text}" for value, text in amounts if value is not None]
+    counts = [f"{count:,} {what}{'s' * (count != 1)} {text}" for count, what, text in amounts if count is not None]
+    money = key.budget.money
+    return counts if money is None else [*counts, f"{money:,} a day by the models' prices"]
 
 
 def _key_lines(settings: Settings) -> list[str]:

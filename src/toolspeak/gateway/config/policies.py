@@ -59,13 +59,17 @@ def policy_lines(settings: Settings) -> list[str]:
     """Return the summary lines of the policies."""
     owners = [("all", settings.policy), *((f"key {key.name}", key.policy) for key in settings.keys)]
     lines = [f"policy  {owner}: {_summary(rule)}" for owner, rule in owners if rule]
-    return lines + [f"warning policy {owner}: {said}" for owner, rule in owners if rule for said in _undeclared(rule)]
+    warnings = [(owner, said) for owner, rule in owners if rule for said in _undeclared(rule, settings)]
+    return lines + [f"warning policy {owner}: {said}" for owner, said in warnings]
 
 
-def _undeclared(rule: CallPolicy) -> Iterator[str]:
-    """Yield a warning if the policy allows tools of clients without saying what they do."""
+def _undeclared(rule: CallPolicy, settings: Settings) -> Iterator[str]:
+    """Yield a warning if the policy allows tools of clients without saying what they do. The gateway's own tools
+    declare themselves: those of `hosted`, and those that begin with the prefix of a server in `mcp`."""
+    own = (EFFECT, *(server.prefix for server in settings.mcp.values() if server.prefix))
     names = dict.fromkeys(parsed(one)[0] for one in rule.policy.allow)
-    missing = [name for name in names if not name.startswith(EFFECT) if not rule.declares(name)]
+    named = [name for name in names if not name.startswith(own) and name not in settings.hosted]
+    missing = [f"the tools of {name!r}" if "*" in name else name for name in named if not rule.declares(name)]
     if missing and rule.policy.after_untrusted != "allow":
         yield (
             f"[policy.tools] has no entry for {listed(missing)}. A client's tool without an entry counts as one that writes, "
@@ -76,4 +80,4 @@ def _undeclared(rule: CallPolicy) -> Iterator[str]:
 def _summary(rule: CallPolicy) -> str:
     policy = rule.policy
     count = len(policy.allow) + len(policy.ask) + len(policy.deny)
-    return f"{count} rules; after an untrusted result {policy.after_untrusted}; asked about: {rule.on_ask}"
+    return f"{count} rule{'s' * (count != 1)}; after an untrusted result {policy.after_untrusted}; asked about: {rule.on_ask}"

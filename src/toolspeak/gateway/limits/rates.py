@@ -145,12 +145,14 @@ def limits_of(rates: Rates) -> list[tuple[str, int]]:
 
 def empty_bucket(what: str, limit: int, level: float) -> Refused:
     """Return the refusal for a per-minute rate that is used up."""
-    return _used_up(f"{limit:,} {what} a minute", (1 - level) * MINUTE / limit)
+    return _used_up(
+        f"{limit:,} {what.removesuffix('s') if limit == 1 else what} a minute", (1 - level) * MINUTE / limit
+    )
 
 
 def all_running(limit: int) -> Refused:
     """Return the refusal for a key with too many running requests."""
-    return _used_up(f"{limit:,} requests at once", 1)
+    return _used_up(f"{limit:,} request{'s' * (limit != 1)} at once", 1)
 
 
 def _used_up(rate: str, wait: float) -> Refused:
