@@ -301,7 +301,7 @@ def test_tools_that_the_gateway_runs_need_no_entry() -> None:
     )
     lines = summary(parse_config(text + '[hosted]\nweb_search = "mcp:tickets#find"\n'))
     [warning] = [line for line in lines if line.startswith("warning policy")]
-    assert "no entry for get_weather and the tools of 'ticket_*'. A client's tool" in warning
+    assert "no entry for get_weather, the tools of 'ticket_*'. A client's tool" in warning
 
 
 @pytest.mark.parametrize(

@@ -194,7 +194,7 @@ def _problems(model: Any) -> Iterator[str]:
 def _too_small(agent: str, context: int | None) -> Iterator[str]:
     """Yield a warning if the context is known and smaller than the agent needs."""
     least = AGENTS[agent].least
-    if context and context < least:
+    if context in range(1, least):
         yield (
             f"warning: the model's context has {context:,} tokens, and {agent} works from {least:,}: it may fail or compact "
             "the conversation without end."
