@@ -78,6 +78,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--minutes", type=float, help="skip what has not begun after so many minutes")
 
 
+def pytest_unconfigure() -> None:
+    approvals = Path(os.environ["TOOLSPEAK_APPROVALS"])
+    for file in approvals.parent.glob(f"{approvals.name}*"):  # with what SQLite keeps beside it
+        file.unlink(missing_ok=True)
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     minutes = item.config.getoption("minutes")
     if minutes is not None and time.monotonic() - BEGAN > 60 * minutes:
