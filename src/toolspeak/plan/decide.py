@@ -165,8 +165,8 @@ def _judged_text(reply: Reply, request: Request, cut_stands: bool, streamed: boo
     if request.choice not in ("auto", "none"):
         names = [tool.name for tool in request.tools or ()]
         wanted = request.choice if request.choice in names else f"one of the tools: {listed(names)}"
-        faults = [f"{NO_JSON} {note.detail}." for note in reply.notes if note.rule == "not-json"]
-        order_text = f"{' '.join(faults or [NO_CALL])} Answer with a call to {wanted}, nothing else."
+        fault = next((f"{NO_JSON} {note.detail}." for note in reply.notes if note.rule == "not-json"), NO_CALL)
+        order_text = f"{fault} Answer with a call to {wanted}, nothing else."
         why = f"a call to {wanted} was wanted, and a text came{_why_text(reply)}"
         return reply, why, [{"role": "user", "content": order_text}]
     if request.schema is None:
