@@ -93,6 +93,7 @@ Named = namedtuple("Named", "a b")
         (deque([1]), "[1]"),
         (OrderedDict(a=1), '{"a": 1}'),
         ({1: "a", None: "b", Colour.RED: "c", (1, 2): "d"}, '{"1": "a", "null": "b", "red": "c", "[1, 2]": "d"}'),
+        ({1: "a", "1": "b", "1 (2)": "c"}, '{"1": "a", "1 (2)": "b", "1 (2) (2)": "c"}'),
         (Silent(), '"<Silent>"'),
         (Talking(), '"I am talking"'),
         (Broken(), '"<Broken>"'),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import functools
+import io
 import json
 import sqlite3
 import subprocess
@@ -12,6 +13,7 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import AsyncIterator
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -367,8 +369,35 @@ def test_a_tool_that_exits_does_not_take_the_program_along():
     def stop() -> None:
         raise StopIteration
 
-    for one in (leave, leave_too, stop):
+    def end() -> None:
+        raise GeneratorExit
+
+    async def end_too() -> None:
+        raise GeneratorExit
+
+    for one in (leave, leave_too, stop, end, end_too):
         with pytest.raises(ToolError):
+            Toolbox(one).call(call(one.__name__))
+        replies = [f'{{"tool": "{one.__name__}", "tool_input": {{}}}}', "Done."]
+        reply = ts.run("x", tools=[one], model=ts.Scripted(replies))
+        assert (reply.text, type(reply.steps[0].results[0].error)) == ("Done.", ToolError)
+
+
+def test_a_function_that_returns_an_iterator_or_a_stream_fails():
+    def rows() -> object:
+        return (i for i in range(3))
+
+    def file() -> object:
+        return io.BytesIO(b"hi")
+
+    async def later() -> object:
+        async def numbers() -> AsyncIterator[int]:
+            yield 1
+
+        return numbers()
+
+    for one, kind in ((rows, "generator"), (file, "BytesIO"), (later, "async_generator")):
+        with pytest.raises(ToolError, match=f"this one returned {kind}: return a list of its items"):
             Toolbox(one).call(call(one.__name__))
 
 

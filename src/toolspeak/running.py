@@ -13,7 +13,8 @@ import functools
 import inspect
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from io import IOBase
 from typing import Any, cast
 
 from .errors import ToolError, ToolTimeout
@@ -38,7 +39,8 @@ async def execute(tool: Tool[..., Any], call: ToolCall, positional: list[Any], n
     try:
         async with scope:
             value = await in_thread(run) if threaded else run()
-            return await value if inspect.isawaitable(value) else value
+            value = await value if inspect.isawaitable(value) else value
+            return _readable(value)
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
@@ -49,11 +51,21 @@ async def execute(tool: Tool[..., Any], call: ToolCall, positional: list[Any], n
             raise
         raise ToolError(f"the tool {tool.name!r} was cancelled from inside", call=call) from error
     # sys.exit() in a tool is a failure like any other. A real Ctrl-C arrives as a cancellation instead.
-    except (Exception, SystemExit, KeyboardInterrupt) as error:
+    except (Exception, SystemExit, KeyboardInterrupt, GeneratorExit) as error:
         if isinstance(error, TimeoutError) and scope.expired():
             left = "; it continues in its thread, which nothing can stop" if threaded else ""
             raise ToolTimeout(f"the tool {tool.name!r} took longer than {tool.timeout:g} s{left}", call=call) from error
         raise ToolError(_failure(tool.name, error), call=call) from error
+
+
+def _readable(value: Any) -> Any:
+    """The value, if it can be shown to a model. Raises TypeError for an iterator or a stream, whose content is unread."""
+    kind: str = type(value).__name__
+    if isinstance(value, Iterator | AsyncIterator | IOBase):
+        raise TypeError(
+            f"a tool returns its result, and this one returned {kind}: return a list of its items, or its content"
+        )
+    return value
 
 
 async def in_thread(run: Callable[[], Any]) -> Any:
@@ -65,8 +77,8 @@ async def in_thread(run: Callable[[], Any]) -> Any:
     def settle(value: Any, error: BaseException | None) -> None:
         if future.done():
             return
-        if isinstance(error, StopIteration):  # a future cannot hold one
-            error = RuntimeError(f"StopIteration: {error}")
+        if isinstance(error, StopIteration | GeneratorExit):  # no future can pass one on
+            error = RuntimeError(f"{type(error).__name__}: {error}".removesuffix(": "))
         if error is not None:
             future.set_exception(error)
         else:

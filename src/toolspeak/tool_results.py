@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
 from typing import Any, cast
 
 from .errors import CallError, ToolError
@@ -59,7 +60,7 @@ def jsonable(value: Any, _inside: tuple[int, ...] = ()) -> Any:
     except Exception:  # noqa: BLE001 - whatever a result's own code does, the run goes on
         return _own_text(value)
     if isinstance(plain, dict):
-        return {_key(key): jsonable(part, inside) for key, part in cast("dict[Any, Any]", plain).items()}
+        return _named(cast("dict[Any, Any]", plain), inside)
     if isinstance(plain, list):
         return [jsonable(part, inside) for part in cast("list[Any]", plain)]
     return plain if isinstance(plain, str) else jsonable(plain, inside)
@@ -158,6 +159,17 @@ def _own_text(value: Any) -> str:
     except Exception:  # noqa: BLE001 - a broken __str__ is no reason to lose the run
         return f"<{kind.__qualname__}>"
     return f"<{kind.__qualname__}>" if " at 0x" in text else text
+
+
+def _named(record: dict[Any, Any], inside: tuple[int, ...]) -> dict[str, Any]:
+    """A dict with texts as keys. Of keys with the same text, the later ones get a number: `1`, `1 (2)`."""
+    named: dict[str, Any] = {}
+    for key, part in record.items():
+        name = text = _key(key)
+        if name in named:
+            name = next(new for n in count(2) if (new := f"{text} ({n})") not in named)
+        named[name] = jsonable(part, inside)
+    return named
 
 
 def _key(key: Any) -> str:

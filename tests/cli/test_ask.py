@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 from world import ANSI, TOOLSPEAK, Cli, Terminal, wants
 
+import toolspeak as ts
 from preloaded import Started
+from toolspeak.cli.run_view import show_no_call, show_open
 
 Script = Callable[..., str]
 
@@ -145,6 +147,22 @@ def test_the_model_failed(cli: Cli, script: Script) -> None:
     done = cli("ask", "hi", "-m", script(" "))
     assert done.returncode == 1
     assert "the model gave no answer" in done.stderr
+
+
+def test_a_thought_that_was_cut_off_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    reply = ts.Reply(thought="Okay, wait, maybe", finish="length", usage=ts.Usage(completion_tokens=200))
+    show_open(reply)
+    show_no_call(reply, "http://127.0.0.1:9/v1")
+    error = capsys.readouterr().err
+    assert "the reply was cut off at 200 tokens, inside its thought; to allow more: --max-tokens" in error
+    assert "doctor" not in error
+
+
+def test_v_shows_the_notes_of_a_reply(cli: Cli, script: Script) -> None:
+    done = cli(
+        "ask", "Weather?", "-t", "weather.py", "-m", script("Hm.\n</think>\nIt rains."), "--dialect", "hermes", "-v"
+    )
+    assert "stray-closer: </think>" in done.stderr
 
 
 def test_a_tool_failed(cli: Cli, script: Script) -> None:

@@ -126,6 +126,40 @@ def test_calls_after_a_thought_are_read_and_those_in_it_are_not() -> None:
         assert not reply.notes
 
 
+@pytest.mark.parametrize("name", ["mine", "Qwen3-8B"])
+@pytest.mark.parametrize(
+    ("before", "after", "text", "counts"),
+    [
+        ("I call it.\n", "", "", 1),
+        ("", "\n</think>\n", "\n\n", 1),
+        (f"{HERMES}\nNo, better:\n", "", "", 1),
+        ("I could write\n", "\nbut no.", "", 0),
+        ("I call it.\n", "", "It rains.", 0),
+    ],
+)
+def test_a_call_that_the_server_took_for_a_part_of_the_thought(
+    name: str, before: str, after: str, text: str, counts: int
+) -> None:
+    """The same calls count as in a thought in the text: those that end it, if nothing else is in the reply."""
+    listener = Listener(ts.Request([{"role": "user", "content": QUESTION}], (ts.tool(weather),)), by_its_name(name))
+    thought = f"{before}{HERMES}{after}"
+    pieces = [ThoughtDelta(thought[i : i + 7]) for i in range(0, len(thought), 7)]
+    reply = collected([listener.hear(one) for one in (*pieces, *([TextDelta(text)] if text else []), Finished("stop"))])
+    assert (reply.thought, reply.text, len(reply.calls)) == (thought, text, counts)
+    notes = [note for note in reply.notes if note.rule == ("call-in-text" if counts else "like-a-call")]
+    assert [note.detail.endswith("parser of thoughts took it for a part of that") for note in notes] == [True] * (
+        not text.strip()
+    )
+
+
+def test_a_thought_whose_end_was_not_kept_is_not_read_for_calls() -> None:
+    listener = Listener(
+        ts.Request([{"role": "user", "content": QUESTION}], (ts.tool(weather),)), by_its_name("Qwen3-8B")
+    )
+    pieces = ["Hm. " * 6_000, HERMES, " But no."]
+    assert not collected([listener.hear(one) for one in (*map(ThoughtDelta, pieces), Finished("stop"))]).calls
+
+
 def test_text_after_a_thought_or_call_of_the_server_is_not_looked_at() -> None:
     for first in (ThoughtDelta("Hm."), CallStart("call_1", "weather")):
         splitter = LeadingThought(None)

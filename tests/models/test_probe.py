@@ -196,6 +196,18 @@ def test_a_call_is_streamed_where_its_arguments_come_in_pieces(serve: Serve, pie
     assert f"in {len(pieces)} piece" in found.evidence
 
 
+def test_a_call_of_a_tool_that_was_not_offered_shows_no_tools(serve: Serve) -> None:
+    class Stubborn(Persona):
+        def wanted(self, body: dict[str, Any], tools: Any) -> list[str]:
+            return ["stock"] if tools else []
+
+    found = probed(serve, Stubborn()).found
+    assert found["tools"].answer == "no"
+    assert found["tools"].evidence.endswith("which was not offered")
+    assert found["streamed tools"].answer == "no"
+    assert "get_weather was offered, and it called stock" in found["streamed tools"].evidence
+
+
 def test_what_is_taken_and_not_held_to_is_not_believed(serve: Serve) -> None:
     known = probed(serve, Persona(choice=False, schema=False, grammar="", stop=False, usage=False, score=False))
     found = answers(known)

@@ -6,7 +6,7 @@ import enum
 import json
 import re
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple, TypedDict
 
@@ -257,6 +257,15 @@ def test_an_unwrapped_value_keeps_its_digits() -> None:
     digits = "0.1000000000000000000001"
     for reply in (f'{{"bill": {{"total": {digits},}}}}', f'[{{"total": {digits}}}]'):
         assert ts.extract("x", Bill, model=native(reply), tries=1) == Bill(total=Decimal(digits))
+
+
+def test_a_datetime_without_a_zone() -> None:
+    class Visit(pydantic.BaseModel):
+        at: pydantic.NaiveDatetime
+
+    model = native('{"at": "2026-03-01T09:00:00Z"}', '{"at": "2026-03-01T09:00:00"}')
+    assert ts.extract("x", Visit, model=model) == Visit(at=datetime(2026, 3, 1, 9))
+    assert len(model.requests) == 2
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Iterator
 from typing import Any, Unpack, cast
 
 import click
@@ -147,9 +147,10 @@ def show_hints(reply: Reply) -> None:
 
 
 def show_no_call(reply: Reply, model: str) -> None:
-    """Print to standard error how to see why the model called no tool, if it called none."""
+    """Print to standard error how to see why the model called no tool, if it called none and was not cut off."""
     called = any(step.reply.calls for step in reply.steps)
-    if not any((called, reply.finish == "limit", any(note.rule == "like-a-call" for note in reply.notes))):
+    hinted = any(note.rule == "like-a-call" for note in reply.notes)
+    if not any((called, hinted, reply.finish in ("limit", "length"))):
         check = (
             "" if model.startswith(("local", "scripted", "replay")) else f", toolspeak doctor {model} checks its server"
         )
@@ -158,13 +159,23 @@ def show_no_call(reply: Reply, model: str) -> None:
 
 def show_open(reply: Reply) -> None:
     """Print to standard error what a run lacks: an answer, or the approval of calls."""
-    limits = "; ".join(note.detail for note in reply.notes if note.rule.startswith("limit-"))
+    limits = "; ".join(_limits(reply))
     if not (reply.text.strip() or reply.pending):
         click.echo(f"error: the model gave no answer{': ' if limits else ''}{limits}", err=True)
     elif limits:
         Progress().note(f"stopped: {limits}")
     for one in reply.pending:
         Progress().note(f"waits for approval: {one.id} {one.tool} {json_line(one.arguments)} ({one.why})")
+
+
+def _limits(reply: Reply) -> Iterator[str]:
+    """Yield what limited the reply: limits of the run, and the limit of tokens of a reply without text."""
+    yield from (note.detail for note in reply.notes if note.rule.startswith("limit-"))
+    if reply.finish == "length" and not reply.text.strip():
+        last = reply.steps[-1].reply if reply.steps else reply
+        count = f"{last.usage.completion_tokens} tokens" if last.usage.completion_tokens else "its limit of tokens"
+        place = ", inside its thought" if reply.thought else ""
+        yield f"the reply was cut off at {count}{place}; to allow more: --max-tokens, or a longer context of the server"
 
 
 def without_pending(reply: Reply) -> list[Message]:

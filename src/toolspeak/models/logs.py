@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from ..events import Noted
 from ..plan.effects import Ask, Effect, Run, Score, Tell
-from ..types import Reply, ToolResult
+from ..types import Note, Reply, ToolResult
 from .base import Model
 
 log = logging.getLogger("toolspeak")
@@ -39,9 +39,13 @@ def log_effect(effect: Effect, model: Model, level: int) -> None:
         case Tell(events):
             for event in events:
                 if isinstance(event, Noted):
-                    log.log(level, "%s", event.note.rule)
-                    if not content.disabled:
-                        notes.debug("%s: %s", event.note.rule, event.note.detail)
+                    _log_note(event.note, level)
+
+
+def _log_note(note: Note, level: int) -> None:
+    log.log(level, "%s", note.rule)
+    if not content.disabled:
+        notes.debug("%s: %s", note.rule, note.detail)
 
 
 def log_outcome(outcome: Any, level: int) -> None:
@@ -52,6 +56,8 @@ def log_outcome(outcome: Any, level: int) -> None:
         wanted = ", ".join(call.name for call in outcome.calls)
         log.log(level, "%s: %d characters%s", outcome.finish, len(outcome.text), f", calls {wanted}" if wanted else "")
         content.debug("said %r", outcome.text)
+        for note in outcome.notes:
+            _log_note(note, level)
         for call in outcome.calls:
             content.debug("wants %s(%s)", call.name, call.json or call.arguments)
     elif isinstance(outcome, tuple):

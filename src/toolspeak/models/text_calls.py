@@ -23,6 +23,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..events import CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
@@ -44,6 +45,8 @@ FIRST, LATER = re.compile(r"\S"), re.compile(r"(?<=\n)[ \t]*[`<]")
 """Where a passage begins that may be a call: at the first word of a reply; behind words, at a fence or a tag."""
 DIALECTS = 100
 """About how many there are."""
+SWALLOWED = ". It stands in the thought: the server's parser of thoughts took it for a part of that"
+"""What to say of a call that a server sent as a thought."""
 ENDED = ("stop", "tool_calls")
 """How a reply ends that was not cut."""
 
@@ -67,7 +70,7 @@ class Listener:
         self._calls = 0
         self._alone = True
         """Whether the server read no call itself."""
-        self._text = ""
+        self._text = self._thought = ""
         self._how = ""
         self._doubled = DoubledCalls()
         self._stray = StrayMarkers()  # a server may read a call and leave its markers
@@ -77,11 +80,15 @@ class Listener:
         if not self._listens or not isinstance(event, TextDelta | Finished):
             return 0
         return (
-            LARGE if not ready() else DIALECTS * (len(event.text) if isinstance(event, TextDelta) else len(self._text))
+            LARGE
+            if not ready()
+            else DIALECTS * (len(event.text) if isinstance(event, TextDelta) else len(self._text + self._thought))
         )
 
     def hear(self, event: Event) -> list[Event]:
         """The events that take the place of one of the server's."""
+        if isinstance(event, ThoughtDelta):
+            self._thought += event.text if len(self._thought) <= LONGEST else ""
         events = self._leading.feed(event)
         return self._stray.feed([made for one in events for made in self._read(one)]) if self._listens else events
 
@@ -99,19 +106,23 @@ class Listener:
         whole = not isinstance(event, Finished) or event.finish in ENDED
         came = self._from_text(reader.close(whole=whole, alone=self._alone))
         self._how = reader.how or self._how
-        return [*came, *self._ending(event)]
+        return [*came, *self._in_thought(event), *self._ending(event)]
 
     def _in_thought(self, event: Event) -> list[Event]:
-        """The calls in a thought that is still open when the reply is over. The thought itself was passed on."""
-        text = self._leading.unclosed
-        if not text or not isinstance(event, Finished):
+        """The calls at the end of a thought after which nothing comes: one that is still open when the reply is over, or
+        one that the server took for the whole reply. The thought itself was passed on."""
+        text = f"{self._thought}{self._leading.unclosed}"
+        long = len(self._thought) > LONGEST  # its end was not kept
+        if not isinstance(event, Finished) or any((self._calls, self._text.strip(), not self._alone, long, not text)):
             return []
         reader = _Reader(self._dialect, self._tools, others=self._may_call)
         came = [*reader.feed(TextDelta(text)), *reader.close(whole=event.finish in ENDED, alone=False)]
-        if CallStart not in map(type, came):
+        calls = _after_words(came)
+        if CallStart not in map(type, calls):
+            self._text = self._thought
             return []
-        self._how = reader.how
-        return self._from_text([one for one in came if not isinstance(one, TextDelta | ThoughtDelta)])
+        self._how = f"{reader.how}{SWALLOWED if self._thought else ''}"
+        return self._from_text(calls)
 
     def _from_text(self, events: list[Event]) -> list[Event]:
         for event in events:
@@ -126,11 +137,23 @@ class Listener:
             return self._doubled.feed([event], in_text=False)
         if not self._calls:
             note = like_a_call(self._text, self._offered, event.finish)
-            return [Noted(note), event] if note else [event]
+            where = SWALLOWED if self._text == self._thought else ""
+            return [Noted(replace(note, detail=note.detail + where)), event] if note else [event]
         left = "a call" if self._calls == 1 else f"{self._calls} calls"
         twice = f" ({self._doubled.count} sent as a call as well, counted once)" if self._doubled.count else ""
         note = Note("call-in-text", f"the server left {left} in the text{twice}{self._how}")
         return [Noted(note), Finished("tool_calls" if event.finish == "stop" else event.finish, event.usage)]
+
+
+def _after_words(events: list[Event]) -> list[Event]:
+    """The events after the last words, without white space."""
+    after: list[Event] = []
+    for event in events:
+        if not isinstance(event, TextDelta | ThoughtDelta):
+            after.append(event)
+        elif event.text.strip():
+            after = []
+    return after
 
 
 def with_hint(ask: Ask, request: Request) -> Ask:

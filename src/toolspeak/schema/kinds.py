@@ -35,6 +35,8 @@ IMPLIED = {"properties": "object", "additionalProperties": "object", "items": "a
 
 DECIMAL = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 """The pattern of a Decimal that is written as text."""
+NAIVE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?$"
+"""The pattern of a date and time without a zone."""
 
 
 def decimal_number(schema: object) -> Mapping[str, Any] | None:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from .kinds import DECIMAL
+from .kinds import DECIMAL, NAIVE
 from .walk import nodes, rebuild
 
 if TYPE_CHECKING:
@@ -19,7 +19,8 @@ _DEFS = "#/$defs/"
 
 @functools.cache
 def generator() -> type[GenerateJsonSchema]:
-    """The class that generates pydantic's schemas, extended by the text format of a Decimal, which pydantic omits."""
+    """The class that generates pydantic's schemas, extended by the text formats of a Decimal and of a datetime without a
+    zone, which pydantic omits."""
     from pydantic.json_schema import GenerateJsonSchema
 
     class Generator(GenerateJsonSchema):
@@ -29,6 +30,11 @@ def generator() -> type[GenerateJsonSchema]:
                 if part.get("type") == "string":
                     part.setdefault("pattern", DECIMAL)
             return result
+
+        def datetime_schema(self, schema: Any) -> JsonSchemaValue:
+            if schema.get("tz_constraint") == "naive":  # the format `date-time` requires a zone
+                return {"type": "string", "pattern": NAIVE}
+            return super().datetime_schema(schema)
 
     return Generator
 

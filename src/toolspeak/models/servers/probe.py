@@ -232,6 +232,8 @@ def _streamed(answer: ProbeReply) -> Finding:
     if not answer.reply.calls:
         tokens = answer.reply.usage.prompt_tokens
         return Finding("unclear", f"{answer.brief}; {tokens} tokens read" if tokens else answer.brief)
+    if {call.name for call in answer.reply.calls} != {WEATHER.name}:
+        return Finding("no", f"{WEATHER.name} was offered, and it {answer.brief}")
     if any(note.rule == "call-in-text" for note in answer.reply.notes):
         return Finding("no", f"the server left the call in the text, where it can be read: {answer.brief}")
     return _yes(pieces > 1, f"{answer.brief}, in {pieces} piece{'s' * (pieces != 1)}")
@@ -323,10 +325,9 @@ async def _first_enforced(fields: Sequence[str], ask: Callable[[str], Awaitable[
 
 
 def _tools(findings: dict[str, Finding], replies: dict[str, ProbeReply], plain: ProbeReply | None) -> Finding:
-    """Whether tools reach the model: calls came, or at least the prompt has grown."""
-    for name in OFFERING:
-        if name in replies and replies[name].reply.calls:
-            return Finding("yes", findings[name].evidence)
+    """Whether tools reach the model: calls of them came, or at least the prompt has grown."""
+    if (called := _called_tools(findings, replies)) is not None:
+        return called
     first = findings.get(OFFERING[0], Finding("no", "it does not answer chat requests"))
     before, read = (one.reply.usage.prompt_tokens if one else 0 for one in (plain, replies.get(OFFERING[0])))
     if not (before and read):
@@ -338,6 +339,16 @@ def _tools(findings: dict[str, Finding], replies: dict[str, ProbeReply], plain: 
             "unclear", f"{NO_CALL}; {read} tokens read, and as many for every request, so the count says nothing"
         )
     return Finding("no", "they are taken and dropped: the model reads no more tokens than without")
+
+
+def _called_tools(findings: dict[str, Finding], replies: dict[str, ProbeReply]) -> Finding | None:
+    """What the calls show: whether an offered tool was called; None if there are none."""
+    called = {name: {call.name for call in replies[name].reply.calls} for name in OFFERING if name in replies}
+    for name, names in called.items():
+        if names & {WEATHER.name, CLOCK.name}:
+            return Finding("yes", findings[name].evidence)
+    stranger = next(filter(called.get, called), "")
+    return Finding("no", f"{replies[stranger].brief}, which was not offered") if stranger else None
 
 
 def _plain_counts(replies: dict[str, ProbeReply]) -> set[int]:
