@@ -24,6 +24,7 @@ from aiohttp import web
 from toolspeak.api import anthropic, batches, completions, embeddings, ollama, openai_chat, openai_responses
 from toolspeak.api.embeddings import Vectors
 from toolspeak.api.ollama import generate
+from toolspeak.api.openai_responses import compact
 from toolspeak.gateway.config.settings import Batches, Store
 from toolspeak.models.base import Model
 from toolspeak.models.fallback import Adaptive
@@ -229,6 +230,7 @@ BATCHES: list[dict[str, Any]] = [
 SEEDS: dict[str, tuple[list[dict[str, Any]], Schema]] = {
     "/v1/chat/completions": (CHAT, openai_chat.BODY),
     "/v1/responses": (RESPONSES, openai_responses.BODY),
+    "/v1/responses/compact": (RESPONSES, compact.BODY),
     "/v1/messages": (MESSAGES, anthropic.BODY),
     "/v1/messages/count_tokens": (MESSAGES, anthropic.COUNT_BODY),
     "/v1/completions": (PROMPTS, completions.BODY),

@@ -410,6 +410,9 @@ def test_what_is_kept_may_be_broken_old_or_of_another(cache: Path) -> None:
         assert recall("http://h/v1", "m") is None
     assert [one.name for one in cache.rglob("*") if one.is_file()] == [path.name]  # no half of a file is left
     remember(known)
+    path.write_text(path.read_text().replace('"context": 0', '"context": null'))
+    assert recall("http://h/v1", "m") is None
+    remember(known)
     assert recall("http://h/v1", "m") == known
 
 

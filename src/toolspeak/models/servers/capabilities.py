@@ -153,7 +153,7 @@ def _read(path: Path) -> ServerCapabilities | None:
     try:
         row = record(json.loads(path.read_text("utf-8")))
         findings = {name: Finding(**record(finding)) for name, finding in record(row.pop("found")).items()}
-        fits = row.pop("form", None) == FORM
+        fits = row.pop("form", None) == FORM and None not in row.values()
         return ServerCapabilities(found=findings, models=tuple(row.pop("models")), **row) if fits else None
     except (OSError, ValueError, TypeError, KeyError):
         return None
