@@ -48,9 +48,11 @@ def run(
         if done:
             rest.append(chunk or "")
         elif chunk and s.lane is not None and s.delta is not None and s.lane(chunk) is None:
-            s.base += len(chunk)
+            s.passed.append(chunk)
             events.append(s.delta(chunk))
         elif chunk != "":
+            if s.passed:
+                s.look_back()
             if chunk is None:
                 s.closed, s.lane = True, None
             else:
