@@ -47,7 +47,8 @@ class Handler(BaseHTTPRequestHandler):
         self.asked.append(body)
         arguments = {"a": 3, "b": 4}
         if "tools" in body:
-            call = {"index": 0, "id": "c", "function": {"name": "add", "arguments": json.dumps(arguments)}}
+            name = body["tools"][0]["function"]["name"]  # a probe offers tools of its own
+            call = {"index": 0, "id": "c", "function": {"name": name, "arguments": json.dumps(arguments)}}
             delta: dict[str, Any] = {"tool_calls": [call]}
         else:
             delta = {"content": json.dumps({"tool": "add", "tool_input": arguments})}
