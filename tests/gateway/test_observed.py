@@ -408,3 +408,9 @@ def test_a_line_of_metrics_is_of_the_model_that_it_names(name: str) -> None:
     metrics.count(Record(route="/v1/chat/completions", model=name, status=200))
     assert b"toolspeak_requests_total{" in only_of(metrics.text(), lambda seen: seen == name)
     assert b"toolspeak_requests_total{" not in only_of(metrics.text(), lambda seen: seen != name)
+
+
+def test_the_empty_file_of_a_worker_that_starts_counts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
+    (tmp_path / "counter_1.db").touch()
+    assert Metrics().text() == b""

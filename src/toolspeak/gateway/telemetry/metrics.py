@@ -102,12 +102,11 @@ class Metrics:
     def text(self) -> bytes:
         """Return all metrics in Prometheus's text format."""
         from prometheus_client import CollectorRegistry, generate_latest
-        from prometheus_client.multiprocess import MultiProcessCollector
 
         if not os.environ.get(DIRECTORY):
             return generate_latest(self.registry)
         registry = CollectorRegistry()
-        MultiProcessCollector(registry)
+        registry.register(_Workers())
         return generate_latest(registry)
 
     def _child(self, metric: Any, *labels: str) -> Any:
@@ -158,6 +157,25 @@ def only_of(text: bytes, visible: Callable[[str], bool]) -> bytes:
         return hidden[match[1]]
 
     return b"\n".join(line for line in text.split(b"\n") if not is_hidden(line))
+
+
+class _Workers:
+    """Sums the counts of all workers. A file that a starting worker has just created is empty, and cannot be read yet."""
+
+    def collect(self) -> Any:
+        from prometheus_client.multiprocess import MultiProcessCollector
+
+        with os.scandir(os.environ[DIRECTORY]) as entries:
+            paths = [entry.path for entry in entries if entry.name.endswith(".db")]
+        merge = cast("Callable[[list[str]], Any]", MultiProcessCollector.merge)  # pyright: ignore[reportUnknownMemberType]
+        return merge([path for path in paths if _size(path)])
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:  # a dead worker's gauges were removed
+        return 0
 
 
 def worker_died(pid: int) -> None:
