@@ -111,9 +111,11 @@ class Listener:
     def _in_thought(self, event: Event) -> list[Event]:
         """The calls at the end of a thought after which nothing comes: one that is still open when the reply is over, or
         one that the server took for the whole reply. The thought itself was passed on."""
+        if not isinstance(event, Finished):
+            return []
         text = f"{self._thought}{self._leading.unclosed}"
         long = len(self._thought) > LONGEST  # its end was not kept
-        if not isinstance(event, Finished) or any((self._calls, self._text.strip(), not self._alone, long, not text)):
+        if any((self._calls, self._text.strip(), not self._alone, long, not text)):
             return []
         reader = _Reader(self._dialect, self._tools, others=self._may_call)
         came = [*reader.feed(TextDelta(text)), *reader.close(whole=event.finish in ENDED, alone=False)]
