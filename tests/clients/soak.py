@@ -161,6 +161,8 @@ class Seen:
     sessions: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     requests: int = 0
     left: int = 0
+    pause: float = 0.0
+    """The longest time, in seconds, that this program itself was late: the machine's share of a slow answer."""
 
 
 TOOLS = [{"type": "function", "function": one} for one in FUNCTIONS]
@@ -341,8 +343,10 @@ async def soak(given: argparse.Namespace, url: str, pid: int, stub: Upstream) ->
 
         async def watch() -> None:
             while time.monotonic() < due:
+                slept = time.monotonic()
                 await asyncio.sleep(max(0.5, given.minutes))
                 memory.append(held(pid)[1])
+                seen.pause = max(seen.pause, time.monotonic() - slept - max(0.5, given.minutes))
 
         await asyncio.gather(watch(), *(one(i) for i in range(given.clients)))
     seconds = time.monotonic() - begun
@@ -374,6 +378,7 @@ def report(
     for what, count in sorted(seen.statuses.items()):
         print(f"  {what:<32} {count:>8,}")
     print("sessions: " + ", ".join(f"{model} {how} {count}" for (model, how), count in sorted(seen.sessions.items())))
+    print(f"longest pause of the clients' own loop: {seen.pause:.2f} s")
     print(f"open files: {before[0]} before, {after[0]} after; upstream connections left: {stub.open}")
     print(f"threads: {before[2]} before, {after[2]} after; requests still running: {busy:g}")
     print(f"memory, MB: {before[1]:.1f} before, {warm:.1f} warm, {after[1]:.1f} after")
