@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..types import Reply, Request, Step, Tool
+from ..types import Reply, Request, Step, Tool, copy_with
 from .named_servers import NamedServer
 
 HOSTED = "hosted"
@@ -60,11 +60,11 @@ class IncomingRequest:
         """Return the request for each reply. With a seed each one gets its own, or all replies would be the same."""
         if self.several:
             return self.several
-        request = self.request if self.stream else replace(self.request, whole=True)
+        request = self.request if self.stream else copy_with(self.request, whole=True)
         if request.seed is None:
             return (request,) * self.n
         seed = min(request.seed, 2**63 - self.n)
-        return (request, *(replace(request, seed=seed + i) for i in range(1, self.n)))
+        return (request, *(copy_with(request, seed=seed + i) for i in range(1, self.n)))
 
     def visible_steps(self, reply: Reply) -> tuple[Step, ...]:
         """Return the steps of a reply that the client sees: those in which the operator's tools were run. Steps in

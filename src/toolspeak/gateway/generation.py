@@ -21,7 +21,7 @@ from ..plan.json_reply import streams
 from ..plan.reask import usual
 from ..search.paged_results import PagedResults
 from ..search.router import ToolRouter
-from ..types import Finish, Note, Reply, Request, ToolCall, Usage
+from ..types import Finish, Note, Reply, Request, ToolCall, Usage, copy_with
 from ..wire.grammars.engine_schemas import says_all
 from ..wire.reading.collect import Collector, add_usage
 from .endpoints.count_tokens import with_estimate
@@ -162,7 +162,7 @@ def _ended(reply: Reply, request: Request, spent: Usage, notes: dict[Note, None]
     if finish in ("stop", "tool_calls"):
         finish = "tool_calls" if calls else "stop"
     noted = {**notes, **dict.fromkeys((*reply.notes, *(note for call in calls for note in call.notes)))}
-    return replace(reply, calls=calls, finish=finish, usage=spent, notes=tuple(noted))
+    return copy_with(reply, calls=calls, finish=finish, usage=spent, notes=tuple(noted))
 
 
 async def narrowed(model: Model, request: Request) -> Request:
@@ -175,10 +175,10 @@ async def narrowed(model: Model, request: Request) -> Request:
 async def _counted(reply: Reply, request: Request, model: Model) -> Reply:
     """Return the reply with its usage, estimated from what the model saw if the usage was not reported."""
     usage = _with_room(reply, request).usage
-    if not usage.prompt_tokens or not usage.completion_tokens:
-        seen = await narrowed(model, request)
-        usage = await offloaded(request_size(seen) + reply_size(reply), with_estimate, reply, seen)
-    return replace(reply, usage=usage)
+    if usage.prompt_tokens and usage.completion_tokens:
+        return reply
+    seen = await narrowed(model, request)
+    return copy_with(reply, usage=await offloaded(request_size(seen) + reply_size(reply), with_estimate, reply, seen))
 
 
 def _with_room(reply: Reply, request: Request) -> Reply:

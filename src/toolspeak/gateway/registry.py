@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from urllib.parse import quote, unquote
@@ -28,7 +28,7 @@ from ..search import ToolIndex
 from ..search.paged_results import PagedResults
 from ..search.router import FEW, ToolRouter
 from ..tool_results import LIMIT
-from ..types import Note, Reply, Request
+from ..types import Note, Reply, Request, copy_with
 from .config.settings import Limits, ModelSettings
 from .generation import answer, in_words, narrowed, with_notes
 
@@ -72,7 +72,9 @@ class Served:
             messages = noticed(messages, turns, rule.repeats_noticed)
         if 0 < times == rule.repeats_noticed:
             notes.append(Note("repeats-noticed", str(times)))
-        return replace(request, messages=messages), times, notes
+        if messages is not request.messages:
+            request = copy_with(request, messages=messages)
+        return request, times, notes
 
     @property
     def longest_result(self) -> int:

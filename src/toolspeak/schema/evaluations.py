@@ -8,7 +8,7 @@ count cannot exceed the size of the schema times that of the value, so nothing i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from ..types import Schema
@@ -17,6 +17,7 @@ from .walk import resolve
 MEMBERS = ("additionalProperties", "unevaluatedProperties")
 ITEMS = ("items", "contains", "unevaluatedItems")
 """Keywords whose schema is applied to each member of an object, to each item of a list."""
+SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 def exceeds(schema: Schema, value: object, most: int) -> bool:
@@ -32,15 +33,16 @@ def exceeds(schema: Schema, value: object, most: int) -> bool:
 def _refers(schema: object) -> bool:
     """Whether there may be a reference in a schema."""
     todo = [schema]
-    while todo:
-        node = todo.pop()
+    for node in todo:
+        inner: Iterable[object] = ()
         if isinstance(node, Mapping):
-            here = cast("Mapping[str, Any]", node)
+            here = cast("Mapping[str, object]", node)
             if "$ref" in here or "$dynamicRef" in here:
                 return True
-            todo += here.values()
+            inner = here.values()
         elif isinstance(node, list):
-            todo += cast("list[Any]", node)
+            inner = cast("list[object]", node)
+        todo += [part for part in inner if part.__class__ not in SCALARS]
     return False
 
 

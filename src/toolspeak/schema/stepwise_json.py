@@ -81,7 +81,7 @@ def loads_or(text: str, default: Any, **options: Callable[[str], Any]) -> Any:
 
 def too_deep(text: str, value: Any, levels: int = DEEPEST) -> bool:
     """Whether the value of a JSON text has more than `levels` containers inside one another."""
-    if max(text.rfind("{"), text.rfind("[")) < levels:  # there is no room for so many
+    if text.count("{") + text.count("[") <= levels:  # the usual case: there are not so many
         return False
     members: list[Any] = [value]
     few = len(text) // MEMBER
