@@ -1,6 +1,6 @@
 """Audit log of calls: one line of the logger `toolspeak.audit` for each decision whether a call may run.
 
-A line has who asked, the digest of the call, the verdict, the rule and the outcome. It has no argument, and no name
+A line has who asked, the id of the gateway's request, the digest of the call, the verdict, the rule and the outcome. It has no argument, and no name
 that a client invented. The same call has the same digest in the library and in the gateway. While a trace is recorded,
 each decision is also an event of its span. `SqliteHandler` writes the lines to a SQLite file, on request with the
 arguments.
@@ -25,16 +25,19 @@ from .types import ToolCall
 log = logging.getLogger("toolspeak.audit")
 
 EVENT = "toolspeak.call_decision"
-FIELDS = ("outcome", "verdict", "rule", "origin", "call", "who")
+FIELDS = ("outcome", "verdict", "rule", "origin", "call", "who", "request")
 SCRIPT = f"""
 CREATE TABLE IF NOT EXISTS audit (time REAL, {", ".join(f"{name} TEXT" for name in FIELDS)}, arguments TEXT);
 CREATE INDEX IF NOT EXISTS audit_time ON audit (time);
 """
+INSERT = f"INSERT INTO audit (time, {', '.join(FIELDS)}, arguments) VALUES (?{', ?' * (len(FIELDS) + 1)})"  # noqa: S608 - of constants
 EVERY = 1_000
 """Rows between two deletions of old rows."""
 
 request_span: ContextVar[Any] = ContextVar("request_span", default=None)
 """The span that gets decisions as events; None means the current span."""
+request_id: ContextVar[str] = ContextVar("request_id", default="")
+"""The id of the gateway's request (`x-request-id`) in which calls are decided; "" outside of the gateway."""
 
 
 def audit(call: ToolCall, decision: Decision | None, outcome: str, *, who: str = "") -> None:
@@ -45,6 +48,7 @@ def audit(call: ToolCall, decision: Decision | None, outcome: str, *, who: str =
         return
     fields = {name: getattr(decision, name, "") for name in ("verdict", "rule", "origin")}
     row = {"outcome": outcome, **fields, "call": digest([call.name, call.arguments]), "who": who}
+    row["request"] = request_id.get()
     line = {name: value for name, value in row.items() if value}
     if span:
         span.add_event(EVENT, {f"toolspeak.decision.{name}": value for name, value in line.items()})
@@ -98,9 +102,21 @@ class SqliteHandler(logging.Handler):
             with closing(sqlite3.connect(self.path, timeout=30, isolation_level=None)) as database:
                 database.execute("PRAGMA journal_mode = WAL")
                 database.executescript(SCRIPT)
-                database.execute("INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+                if not self._written:
+                    _add_columns(database)
+                database.execute(INSERT, row)
                 if self.age is not None and self._written % EVERY == 0:
                     database.execute("DELETE FROM audit WHERE time < ?", (row[0] - self.age,))
             self._written += 1
         except (OSError, sqlite3.Error) as error:
             logging.getLogger("toolspeak").error("a decision cannot be written to %s: %s", self.path, error)
+
+
+def _add_columns(database: sqlite3.Connection) -> None:
+    """Add the columns that a file of an earlier version lacks. Other processes may be writing to it."""
+    with database:
+        database.execute("BEGIN IMMEDIATE")
+        known = {row[1] for row in database.execute("PRAGMA table_info(audit)")}
+        for name in FIELDS:
+            if name not in known:
+                database.execute(f"ALTER TABLE audit ADD COLUMN {name} TEXT")

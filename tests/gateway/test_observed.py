@@ -22,6 +22,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from toolspeak.errors import ServerFailed
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Finished, TextDelta
 from toolspeak.gateway.access.keys import digest
+from toolspeak.gateway.config.load import parse_config
 from toolspeak.gateway.config.settings import Key
 from toolspeak.gateway.telemetry import traces
 from toolspeak.gateway.telemetry.log_lines import Lines, request_line
@@ -414,3 +415,41 @@ def test_the_empty_file_of_a_worker_that_starts_counts_nothing(tmp_path: Path, m
     monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
     (tmp_path / "counter_1.db").touch()
     assert Metrics().text() == b""
+
+
+def test_a_misspelled_name_that_the_default_answers_is_named(serve_models: Callable[..., Any]) -> None:
+    """The response and the log say which model answered; a hint names the model that the client probably meant. A name
+    that an alias fits is no mistake."""
+    settings = parse_config(
+        """
+        [server]
+        default_model = "big"
+        [models.small]
+        upstream = "scripted:small"
+        [models.big]
+        upstream = "scripted:big"
+        [aliases]
+        "claude-*" = "big"
+        "gpt-5" = "small"
+        """
+    )
+    more = {"aliases": settings.aliases, "default": settings.default}
+
+    async def go() -> list[tuple[Any, ...]]:
+        found = list[tuple[Any, ...]]()
+        async with serve_models(settings=more, small=speaks("1"), big=speaks("2")) as running:
+            running.gateway.observer.lines = kept = Kept()
+            for name in ("small", "smal", "claude-opus-4-8", "gpt-51", "anything"):
+                _, headers, _ = await post(running.url, {**CHAT, "model": name})
+                line = kept.records[-1]
+                hint = headers.get("x-toolspeak-hint")
+                found.append((headers["x-toolspeak-model"], hint, line.get("default"), line.get("meant")))
+        return found
+
+    assert asyncio.run(go()) == [
+        ("small", None, None, None),
+        ("big", "smal: did you mean small?", True, ["small"]),
+        ("big", None, None, None),
+        ("big", "gpt-51: did you mean gpt-5?", True, ["gpt-5"]),
+        ("big", None, True, None),
+    ]

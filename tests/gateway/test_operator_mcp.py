@@ -189,19 +189,41 @@ def test_a_policy_decides_about_calls_that_run_here(
     """By what the server says of its tools, also behind results that are not trusted; each call is a line of the audit."""
 
     async def say(one: openai.AsyncOpenAI, _: Any) -> Any:
-        return (await one.chat.completions.create(**ASKED)).choices[0].message.content
+        raw = await one.chat.completions.with_raw_response.create(**ASKED)
+        metrics = await one.get("/../metrics", cast_to=str)
+        return raw.parse().choices[0].message.content, raw.headers["x-request-id"], metrics
 
     (file.parent / "tools.py").write_text(TOOLS.replace('reads="trusted"', 'reads="untrusted"'), "utf-8")
     rule = CallPolicy(policy, "mark") if policy else None
     with caplog.at_level(logging.INFO, "toolspeak.audit"):
-        text, _ = talk(serve_models, stdio(file), say, READ, REMOVE, "Done.", policy=rule)
+        (text, request, metrics), _ = talk(serve_models, stdio(file), say, READ, REMOVE, "Done.", policy=rule)
     assert ((file.parent / "removed.txt").exists(), why in text) == (ran, True)
     rows = [record.__dict__["audit"] for record in caplog.records if record.name == "toolspeak.audit"]
-    assert [(row["outcome"], row["who"]) for row in rows] == [
-        ("allowed", "alice"),
-        ("allowed" if ran else "refused", "alice"),
+    assert [(row["outcome"], row["who"], row["request"]) for row in rows] == [
+        ("allowed", "alice", request),
+        ("allowed" if ran else "refused", "alice", request),
     ]
+    assert f'toolspeak_calls_ran_total{{model="m"}} {1 + ran}.0' in metrics
     assert "Ignore" not in caplog.text
+
+
+def test_a_request_that_wants_only_a_value_gets_no_tools(serve_models: Serve, file: Path) -> None:
+    """A client that offers no tool and wants a value of a schema expects it from one reply. One that offers a tool, or
+    names the server, gets the operator's tools as well."""
+    schema: Any = {"type": "object", "properties": {"year": {"type": "integer"}}, "required": ["year"]}
+    form: Any = {"type": "json_schema", "json_schema": {"name": "year", "schema": schema}}
+    text: Any = {"format": {"type": "json_schema", "name": "year", "schema": schema}}
+    named: Any = {"type": "mcp", "server_label": "notes", "require_approval": "never"}
+
+    async def say(one: openai.AsyncOpenAI, _: Any) -> Any:
+        await one.chat.completions.create(**ASKED, response_format=form)
+        await one.chat.completions.create(**ASKED, response_format={"type": "json_object"})
+        await one.responses.create(model="m", input="Which year?", text=text, store=False)
+        await one.chat.completions.create(**ASKED, response_format=form, tools=[OWN])
+        await one.responses.create(model="m", input="Which year?", text=text, tools=[named], store=False)
+
+    _, script = talk(serve_models, stdio(file), say, *['{"year": 2026}'] * 5)
+    assert offered(script) == [False, False, False, True, True]
 
 
 def test_turns_are_bounded_and_a_name_of_the_clients_is_its_own(serve_models: Serve, file: Path) -> None:

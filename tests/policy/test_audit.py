@@ -15,9 +15,10 @@ import pytest
 
 import toolspeak as ts
 from replies import calls, native
-from toolspeak.audit import SqliteHandler, audit
+from toolspeak.audit import SqliteHandler, audit, request_id
 from toolspeak.gateway.call_policy import CallPolicy, policed
 from toolspeak.gateway.config.load import parse_config
+from toolspeak.gateway.config.settings import Audit
 from toolspeak.gateway.generation import answer
 from toolspeak.gateway.telemetry.audit_file import use_audit_file
 from toolspeak.gateway.telemetry.log_lines import Lines
@@ -148,6 +149,25 @@ def test_decisions_are_rows_of_a_file(tmp_path: Path) -> None:
     assert [json.loads(row[4]) for row in rows(whole)] == [
         [name, {"text": SECRET}] for name in ("look", "move", "remove")
     ]
+
+
+def test_a_file_of_an_earlier_version_gets_the_new_column(tmp_path: Path) -> None:
+    path = tmp_path / "audit.sqlite"
+    old = "time REAL, outcome TEXT, verdict TEXT, rule TEXT, origin TEXT, call TEXT, who TEXT, arguments TEXT"
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(f"CREATE TABLE audit ({old})")
+        database.execute("INSERT INTO audit VALUES (1.0, 'allowed', 'allow', 'look', '', 'sha256:0', 'alice', NULL)")
+    use_audit_file(Audit(str(path), age=1e12))
+    token = request_id.set("req_1")
+    try:
+        for _ in range(2):
+            audit(ts.ToolCall("c0", "look", {"text": SECRET}), None, "allowed", who="bob")
+    finally:
+        request_id.reset(token)
+        use_audit_file(None)
+    with closing(sqlite3.connect(path)) as database:
+        rows = database.execute("SELECT who, request, arguments FROM audit").fetchall()
+    assert rows == [("alice", None, None), ("bob", "req_1", None), ("bob", "req_1", None)]
 
 
 def test_decisions_are_events_of_the_span() -> None:

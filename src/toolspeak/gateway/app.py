@@ -14,12 +14,12 @@ from typing import Any, cast
 
 from ..api.incoming import IncomingRequest, Stamp
 from ..api.json_stream import Payload
-from ..audit import request_span
+from ..audit import audit, request_id, request_span
 from ..drive import Done
 from ..events import Event
 from ..models.offload import offloaded, reply_size
 from ..models.pool import on_retry
-from ..types import Reply, Request, Schema
+from ..types import Reply, Request, Schema, ToolCall
 from .access.auth import Authenticator
 from .batches.line_request import Answer, LineRequest
 from .batches.worker import BatchWorker
@@ -160,6 +160,7 @@ class Gateway:
         self.open.add(exchange)
         self._idle.clear()
         request_span.set(exchange.span)
+        request_id.set(record.id)
         try:
             await let_in(exchange, lambda: answer_route(self, exchange))
         except asyncio.CancelledError:
@@ -264,7 +265,7 @@ class Gateway:
             incoming = await (session.read(body) if session else exchange.understand(codec.read_request, body))
             incoming = with_usable_schema(incoming, self.settings.limits)
             incoming, running = await self.hosted.add(*await self.hosted.join(incoming), exchange.key)
-            served = self.models.find(incoming.model, exchange.visible)
+            served = self.find(incoming.model, exchange)
             served = self.observer.request_read(
                 exchange, incoming, self.ui.listened_to(incoming, served) if self.ui else served
             )
@@ -279,6 +280,12 @@ class Gateway:
                 await self._stream(Stream(exchange, exchange.writer), made, session)
             else:
                 await self._whole(exchange, codec, incoming, made, stamp, session)
+
+    def find(self, name: str, exchange: HttpExchange) -> Served:
+        """Return the model of a name that a client sent, and name it in the response and the log. Raises Refused."""
+        served = self.models.find(name, exchange.visible)
+        exchange.tell_model(served.settings.name, self.models.by_default(name, exchange.visible))
+        return served
 
     async def spender(self, exchange: HttpExchange, served: Served) -> Spend | None:
         """Return the counter of costs if the client's key has a budget. Raises Refused (429) if it is used up."""
@@ -355,8 +362,12 @@ def _events(
         return policed(reply, request, policy, running, who=who) if policy else reply(request)
 
     def run(request: Request) -> AsyncGenerator[Event | Done[Reply]]:
-        audit_as = None if policy else who
         longest, told = served.longest_result, incoming.run_here
-        return answered(request, running, ask, reported=told, longest=longest, turns=turns, audit_as=audit_as)
+        return answered(request, running, ask, reported=told, longest=longest, turns=turns, on_run=count)
+
+    def count(call: ToolCall) -> None:
+        exchange.record.ran += 1
+        if not policy:  # otherwise the policy's decision is in the audit
+            audit(call, None, "allowed", who=who)
 
     return side_by_side([run(one) if running else ask(one) for one in incoming.requests])

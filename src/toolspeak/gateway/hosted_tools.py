@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 from ..api.choice import not_run
 from ..api.incoming import IncomingRequest
 from ..api.named_servers import NamedServer
-from ..audit import audit
 from ..drive import Done
 from ..events import ArgumentsDelta, CallEnd, CallResult, CallStart, Event, Finished, Noted
 from ..plan.calls import answer, assistant
@@ -78,11 +77,11 @@ class HostedTools:
         """Return the request with the tools of the servers that its client gets, and the sources of all tools that run
         here.
 
-        No tools are added if the request demands a call or forbids calls. A tool of the client's own keeps its name.
+        A tool of the client's own keeps its name.
         """
         grants = list(map(parted, self._granted(key)))
         request = incoming.request
-        if not grants or (request.choice, request.prompt, incoming.several) != ("auto", None, ()):
+        if not grants or not _takes_more(incoming):
             return incoming, {**running}
         names = list(dict.fromkeys(server for server, _ in grants))
         found = dict(zip(names, await asyncio.gather(*(self._servers[one].tools(one) for one in names)), strict=True))
@@ -145,6 +144,15 @@ class HostedTools:
         return None
 
 
+def _takes_more(incoming: IncomingRequest) -> bool:
+    """Whether the operator's tools may be added: unless the request demands a call, forbids calls, or wants only a value
+    of a schema. A client that offers no tool and names no server expects that value from one reply."""
+    request = incoming.request
+    if request.schema and not (request.tools or incoming.servers):
+        return False
+    return (request.choice, request.prompt, incoming.several) == ("auto", None, ())
+
+
 def _with_servers(incoming: IncomingRequest, labels: Mapping[str, str]) -> IncomingRequest:
     """Return the request with the servers that its client named, so that calls of their tools can be reported; `labels`
     are the servers' labels by the names of the tools. A server that offers no tool stays in the list of ignored fields.
@@ -181,15 +189,15 @@ async def answered(
     reported: Collection[str] = (),
     longest: int = LIMIT,
     turns: int = 6,
-    audit_as: str | None = None,
+    on_run: Callable[[ToolCall], None] = lambda _: None,
 ) -> AsyncGenerator[Event | Done[Reply]]:
     """Yield the events of a reply in which the calls of the tools in `running` are run here.
 
     The calls in `reported` are events too, each with its result. If a reply also calls tools of the client, it ends there,
     and its calls of tools in `running` are left out with a note. A result is cut to `longest` characters. After `turns`
-    rounds the model must answer with what it has. Without a policy, the audit names the owner of a key: `audit_as`.
+    rounds the model must answer with what it has. `on_run` gets each call before it runs.
     """
-    so_far = _Turns(request, running, reported, longest, turns, audit_as)
+    so_far = _Turns(request, running, reported, longest, turns, on_run)
     while not so_far.over:
         listening = _RoundFilter(running)
         async with aclosing(ask(so_far.request)) as events:
@@ -211,12 +219,12 @@ class _Turns:
         reported: Collection[str],
         longest: int,
         turns: int,
-        audit_as: str | None,
+        on_run: Callable[[ToolCall], None],
     ) -> None:
         self.request = request
         self.over = False
         self._running, self._told = running, reported
-        self._longest, self._most, self._audit_as = longest, turns, audit_as
+        self._longest, self._most, self._on_run = longest, turns, on_run
         self._spent = Usage()
         self._steps: list[Step] = []
 
@@ -255,8 +263,7 @@ class _Turns:
         self._go_on([assistant(reply), *(answer(call, result.text) for call, result in ran)])
 
     async def _result(self, call: ToolCall) -> ToolResult:
-        if self._audit_as is not None:
-            audit(call, None, "allowed", who=self._audit_as)
+        self._on_run(call)
         one = self._running[call.name]
         return await one.source.run(call, one.name, self._longest)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterable, Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..api.json_stream import dumped
@@ -124,9 +124,22 @@ class HttpExchange:
             return
         self.headers.append((b"x-toolspeak-ignored", _header_text(names)))
         meant = {name: found for name in names[:NAMED] if (found := _meant(name, self.body_schema))}
-        self.record.meant = tuple(meant.values())
+        self._hint(meant)
+
+    def tell_model(self, name: str, default: tuple[str, str] | None) -> None:
+        """Name, in a header, the model that answers. `default`: the client's name for it, if only the default model
+        answers to that, and the name that it probably misspells."""
+        self.record.model = name  # not the client's name, which may be any text
+        self.headers.append((b"x-toolspeak-model", _printable(name)))
+        if default:
+            self.record.default = True
+            self._hint({default[0]: default[1]} if default[1] else {})
+
+    def _hint(self, meant: Mapping[str, str]) -> None:
+        """Name what misspelled names probably meant, in a header and the log."""
+        self.record.meant += tuple(meant.values())
         if hints := [f"{_escaped(name)}: did you mean {found}?" for name, found in meant.items()]:
-            self.headers.append((b"x-toolspeak-hint", " ".join(hints).encode("ascii")))
+            self.headers.append((b"x-toolspeak-hint", _printable(" ".join(hints))))
 
     async def reply(self, status: int, body: bytes, content_type: bytes = b"application/json") -> None:
         """Send a whole response."""
@@ -252,6 +265,10 @@ class HttpExchange:
 def _header_text(names: Sequence[str]) -> bytes:
     """Return field names as a header value: characters that a header cannot carry are escaped."""
     return ", ".join([*map(_escaped, names[:NAMED]), *(["..."] if len(names) > NAMED else [])]).encode("ascii")
+
+
+def _printable(text: str) -> bytes:
+    return re.sub(r"[^ -~]", "?", text).encode("ascii")
 
 
 def _escaped(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -23,7 +23,7 @@ from ..models.strategy import Preferences, Way
 from ..models.wrapper import within
 from ..plan.repeats import counted_turns, ended, in_a_row, noticed
 from ..plan.result_pages import LONGEST
-from ..schema.suggestions import did_you_mean, listed, near
+from ..schema.suggestions import did_you_mean, listed, misspelled, near
 from ..search import ToolIndex
 from ..search.paged_results import PagedResults
 from ..search.router import FEW, ToolRouter
@@ -34,6 +34,8 @@ from .generation import answer, in_words, narrowed, with_notes
 
 USUAL = Limits()
 RECORDING = ".jsonl"
+ANY = "*"
+"""The alias of the default model."""
 NO_ALIASES: Mapping[str, str] = {}
 WAYS: Mapping[str, tuple[Way | None, bool | None]] = {
     "auto": (None, None), "native": ("native", None), "chat": ("prompted", False), "raw": ("prompted", True),
@@ -175,10 +177,10 @@ class Models:
     ) -> None:
         self._missing = ASK_OPERATOR if keyed else SERVE_IT
         self.served = {name: build(one, limits, record) for name, one in settings.items()}
-        self.aliases = {**aliases, **({"*": default} if default else {})}
+        self.aliases = {**aliases, **({ANY: default} if default else {})}
         for alias, name in self.aliases.items():
             if name not in self.served:
-                what = "the default model" if alias == "*" else f"the alias {alias[:100]!r}"
+                what = "the default model" if alias == ANY else f"the alias {alias[:100]!r}"
                 raise UsageError(
                     f"{what}: expected a model that is served, got {name[:100]!r}.{did_you_mean(near(name, self.served))}"
                 )
@@ -218,11 +220,7 @@ class Models:
     def find(self, name: str, visible: Callable[[str], bool] = lambda _: True) -> Served:
         """Return the model of that name. Raises Refused (404), with similar names; a model that the key may not see
         counts as missing. Ollama's clients add `:latest` to a name without a tag."""
-        for known in (
-            name,
-            name.removesuffix(":latest"),
-            *(to for alias, to in self.aliases.items() if fnmatchcase(name, alias)),
-        ):
+        for known in (*self._meanings(name), self.aliases.get(ANY, "")):
             if (found := self.served.get(known)) and visible(known):
                 return found
         names = self.names(visible)
@@ -230,3 +228,16 @@ class Models:
         if names:
             said += f" Set the client's model to one that is served: {listed(names)}; or {self._missing}."
         raise Refused(said, status=404, code="model_not_found", param="model")
+
+    def by_default(self, name: str, visible: Callable[[str], bool] = lambda _: True) -> tuple[str, str] | None:
+        """Return the name, and the one that it probably misspells ("" for none), if only the default model answers to
+        it; otherwise None."""
+        if any(known in self.served and visible(known) for known in self._meanings(name)):
+            return None
+        return name, misspelled(name[:100], tuple(self.names(visible)))
+
+    def _meanings(self, name: str) -> Iterator[str]:
+        """Yield the names of served models that a client's name may mean, without the default model."""
+        yield name
+        yield name.removesuffix(":latest")
+        yield from (to for alias, to in self.aliases.items() if alias != ANY and fnmatchcase(name, alias))

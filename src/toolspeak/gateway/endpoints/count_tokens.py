@@ -24,9 +24,8 @@ async def count_tokens(gateway: Gateway, exchange: HttpExchange, _: str) -> None
     """Answer with `input_tokens`. Nothing is generated."""
     body = await gateway.read(exchange, anthropic.COUNT_BODY)
     incoming = await exchange.understand(anthropic.read_request, body)
-    served = gateway.models.find(incoming.model, exchange.visible)
+    served = gateway.find(incoming.model, exchange)
     exchange.tell_ignored(incoming.ignored)
-    exchange.record.model = served.settings.name
     async with gateway.admitted(exchange):
         request = await served.narrowed(incoming.request)
         tokens = await count(served.model, request)

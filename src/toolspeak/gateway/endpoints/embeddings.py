@@ -30,12 +30,11 @@ async def answer_embeddings(
     gateway: Gateway, exchange: HttpExchange, texts: Texts, write: Callable[[Vectors, Texts], Payload]
 ) -> None:
     """Answer a request for vectors in the API that `write` writes. Raises Refused as `embed` does."""
-    served = gateway.models.find(texts.model, exchange.visible)
+    served = gateway.find(texts.model, exchange)
     embeds = embedder(served.model)
     if embeds is None:
         raise _none(texts.model)
     exchange.tell_ignored(texts.ignored)
-    exchange.record.model = served.settings.name
     async with gateway.admitted(exchange):
         spend = await gateway.spender(exchange, served)
         try:

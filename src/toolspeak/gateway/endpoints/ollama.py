@@ -39,7 +39,7 @@ async def generate(gateway: Gateway, exchange: HttpExchange, _: str) -> None:
 
 async def _loaded(gateway: Gateway, exchange: HttpExchange, name: str, *, chats: bool) -> None:
     """Answer that the model is loaded, which happened when the gateway started."""
-    exchange.record.model = gateway.models.find(name, exchange.visible).settings.name
+    gateway.find(name, exchange)
     await exchange.reply_json(200, ollama.write_loaded(chats, _stamp(exchange, name)))
 
 
@@ -68,8 +68,7 @@ async def show_model(gateway: Gateway, exchange: HttpExchange, _: str) -> None:
     body: dict[str, Any] = await gateway.read(exchange, ollama.SHOW_BODY, any_type=True, alias="name")
     if body.get("model") is None:
         raise Refused("model: expected string, got nothing", code="invalid_value", param="model")
-    served = gateway.models.find(body["model"], exchange.visible)
-    exchange.record.model = served.settings.name
+    served = gateway.find(body["model"], exchange)
     await exchange.reply_json(200, ollama.write_model(served.settings.context))
 
 

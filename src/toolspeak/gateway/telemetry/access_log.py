@@ -31,8 +31,7 @@ class Observer:
         return record, self.traces.begin(record, headers) if self.traces else None
 
     def request_read(self, exchange: HttpExchange, incoming: IncomingRequest, served: Served) -> Served:
-        """Note the requested model, and return it; its replies are traced if the request is."""
-        exchange.record.model = served.settings.name  # not the client's name for it, which may be any text
+        """Return the requested model; its replies are traced if the request is."""
         exchange.record.stream = incoming.stream
         if not self.traces or not exchange.span:
             return served

@@ -127,6 +127,7 @@ def request_line(record: Record) -> str:
     if record.first is not None:
         fields["first"] = round(record.first, 6)
     for name in (
+        "ran",
         "estimated",
         "key",
         "code",
@@ -136,6 +137,7 @@ def request_line(record: Record) -> str:
         "retries",
         "shown",
         "searches",
+        "default",
         "meant",
         "gone",
     ):

@@ -42,6 +42,12 @@ class Metrics:
         )  # fmt: skip
         self.tokens = Counter("toolspeak_tokens", "Tokens read and written.", ["model", "kind"], registry=registry)
         self.calls = Counter("toolspeak_calls", "Tool calls passed on.", ["model"], registry=registry)
+        self.ran = Counter(
+            "toolspeak_calls_ran",
+            "Calls of the operator's tools that ran in the gateway.",
+            ["model"],
+            registry=registry,
+        )
         self.repairs = Counter("toolspeak_repairs", "Replies repaired, by rule.", ["model", "rule"], registry=registry)
         self.reasks = Counter(
             "toolspeak_reasks", "Times a model was asked again after an invalid reply.", ["model"], registry=registry
@@ -77,6 +83,8 @@ class Metrics:
             self._child(self.tokens, model, "output").inc(record.tokens_out)
         if record.calls:
             self._child(self.calls, model).inc(record.calls)
+        if record.ran:
+            self._child(self.ran, model).inc(record.ran)
         if record.repairs:
             for rule, times in record.repairs.items():
                 self._child(self.repairs, model, rule).inc(times)

@@ -34,8 +34,9 @@ class Record:
 
     `status` is the status sent to the client, 499 if it left first. `code` is why the request was refused or failed,
     one of our codes, "" for success. `estimated` says that the tokens are estimated, because the server does not report
-    them. `shown` is how many tools the model saw, if not all; `searches` is how often it searched for others. `meant`
-    are our fields that ignored ones misspell. Times are in seconds: `seconds` in all, `first` to the first token.
+    them. `ran` is how many calls of the operator's tools ran here. `shown` is how many tools the model saw, if not all;
+    `searches` is how often it searched for others. `default` says that the default model answers to an unknown name.
+    `meant` are our fields that ignored ones misspell, and the model that an unknown name misspells. Times are in seconds: `seconds` in all, `first` to the first token.
     """
 
     id: str = ""
@@ -54,11 +55,13 @@ class Record:
     tokens_out: int = 0
     estimated: bool = False
     calls: int = 0
+    ran: int = 0
     finish: str = ""
     repairs: dict[str, int] = field(default_factory=dict[str, int])
     reasks: int = 0
     shown: str = ""
     searches: int = 0
+    default: bool = False
     meant: tuple[str, ...] = ()
     retries: int = 0
     bytes: int = 0

@@ -35,6 +35,7 @@ REQUEST_STREAM = "gen_ai.request.stream"
 # Our own attributes, for which the conventions have no names.
 REQUEST_ID = "toolspeak.request.id"
 ESTIMATED = "toolspeak.usage.estimated"
+RAN = "toolspeak.calls_ran"
 REASKS = "toolspeak.reasks"
 REPAIRS = "toolspeak.repairs"
 RETRIES = "toolspeak.retries"
@@ -89,6 +90,8 @@ class Traces:
             }
             if record.estimated:
                 attributes[ESTIMATED] = True
+            if record.ran:
+                attributes[RAN] = record.ran
             if record.finish:
                 attributes[FINISH_REASONS] = [record.finish]
             if record.first is not None:
