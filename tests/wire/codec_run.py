@@ -38,30 +38,30 @@ def run(
     read: Read, hole: Any, chunks: Iterable[str], schema: Mapping[str, Any] | None = None, follow: tuple[str, ...] = ()
 ) -> Ran:
     """Feed the chunks to `read`, which starts at their first character, and end the text."""
-    s = State(None, None)
-    events = s.out
+    s = State()
+    events = s.events
     scan = read(s, hole, schema or {}, follow)
     rest: list[str] = []
     error, done = "", next(scan, True) is True
-    s.flush()
+    s.flush_arguments()
     for chunk in [*chunks, None]:
         if done:
             rest.append(chunk or "")
-        elif chunk and s.lane is not None and s.delta is not None and s.lane(chunk) is None:
-            s.passed.append(chunk)
-            events.append(s.delta(chunk))
+        elif chunk and s.fast_search is not None and s.fast_event is not None and s.fast_search(chunk) is None:
+            s.passed_pieces.append(chunk)
+            events.append(s.fast_event(chunk))
         elif chunk != "":
-            if s.passed:
-                s.look_back()
+            if s.passed_pieces:
+                s.read_passed()
             if chunk is None:
-                s.closed, s.lane = True, None
+                s.closed, s.fast_search = True, None
             else:
                 s.add(chunk)
             try:
                 done = next(scan, True) is True
             except Malformed as e:
                 error, done = str(e), True
-            s.flush()
+            s.flush_arguments()
     assert done
     notes = [event.note for event in events if isinstance(event, Noted)]
     return Ran(events, notes, s.text[s.pos :] + "".join(rest), error)

@@ -49,7 +49,7 @@ class Reading:
     @property
     def tries(self) -> int:
         """How many openers of calls were tried."""
-        return self.decoder.state.failures + self.decoder.state.calls
+        return self.decoder.state.failed_openers + self.decoder.state.call_count
 
     def read(self, piece: str) -> None:
         """Reads on."""

@@ -40,21 +40,21 @@ class Decoder:
         by_name = None if tools is None else {tool.name: tool for tool in tools}
         # Control markers that were defused in the prompt are restored in the reply.
         self.restorer = Restorer() if was_broken(prompt) else None
-        self.state = State(by_name, ids, None if self.restorer else decoded)
+        self.state = State(tools=by_name, new_id=ids, decoded=None if self.restorer else decoded)
         self.run = reply(self.state, program(d, by_name != {}, thoughts != "keep"), prompt)
         self.done = False
         next(self.run, None)
 
     def feed(self, chunk: str) -> list[Event]:
         s = self.state
-        lane = s.lane
+        lane = s.fast_search
         # Fast path: the reader only waits for a mark, and no mark is or begins in this chunk.
         if lane is not None and chunk and lane(chunk) is None:
-            passed = s.passed
+            passed = s.passed_pieces
             passed.append(chunk)
             if len(passed) > PASSED:
-                s.look_back()
-            out: list[Event] = [s.delta(chunk)]
+                s.read_passed()
+            out: list[Event] = [s.fast_event(chunk)]
         else:
             out = self._read(chunk)
         return self.restorer.feed(out) if self.restorer else out
@@ -65,22 +65,22 @@ class Decoder:
             raise UsageError("this Decoder is closed: a new reply needs a new Decoder")
         s = self.state
         machine = s.machine
-        if s.passed:
-            s.look_back()
+        if s.passed_pieces:
+            s.read_passed()
         s.add(chunk)
         out: list[Event] = []
-        s.out = out
+        s.events = out
         try:
             # A `Machine` reads on without the generators. They are only resumed when it is done.
             if machine is None or machine.step():
                 next(self.run, None)
         except Malformed as e:
             self.run.throw(e)
-        if s.texts:
+        if s.text_pieces:
             s.flush_text()
-        if parts := s.parts:
+        if parts := s.argument_pieces:
             if out or len(parts) > 1:
-                s.flush()
+                s.flush_arguments()
             elif piece := parts.pop():
                 out.append(ArgumentsDelta(piece))
         return out
@@ -90,15 +90,15 @@ class Decoder:
             return []
         s = self.state
         self.done = s.closed = True
-        s.look_back()
+        s.read_passed()
         s.add("")
         out: list[Event] = []
-        s.out = out
+        s.events = out
         for _ in self.run:
             pass
-        s.flush()
+        s.flush_arguments()
         s.flush_text()
-        s.push(Finished("length" if s.cut else "tool_calls" if s.calls else "stop"))
+        s.emit(Finished("length" if s.truncated else "tool_calls" if s.call_count else "stop"))
         return self.restorer.feed(out) if self.restorer else out
 
 

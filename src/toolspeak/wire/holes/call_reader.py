@@ -79,7 +79,7 @@ def _members(s: State, o: _Object) -> Scan[None]:
         yield from expect(s, ":")
         slot = slots.get(key)
         if slot is None and NAME in slots and (yield from _is_name(s, o, key)):
-            o, slot = _named(s, o, s.called(key)), slots[NAME]
+            o, slot = _named(s, o, s.resolve_name(key)), slots[NAME]
         yield from _value(s, o, key, slot)
         if o.broken:
             break
@@ -115,7 +115,7 @@ def _value(s: State, o: _Object, key: str, slot: Slot | Kind | None) -> Scan[Non
 def _name(s: State, o: _Object, key: str) -> Scan[None]:
     if (yield from at(s, *json_args.NULL)):
         return _not_a_call(s, o)
-    name = s.called((yield from short_string(s)))
+    name = s.resolve_name((yield from short_string(s)))
     if o.call.name is None:
         if not name or (o.call.strict and s.tools is None):
             raise Malformed(f"{name!r} is no tool")
@@ -141,7 +141,7 @@ def _named(s: State, o: _Object, name: str) -> _Object:
     if o.call.guard and (not s.offered(name) or (o.call.strict and s.tools is None)):
         raise Malformed(f"{name!r} is no tool", "" if o.call.strict else name)
     if o.call.filled:
-        s.end(o.call)
+        s.end_call(o.call)
         o = _Object(o.hole, Call(o.call.guard, o.call.strict), o.beyond)
     o.call.name = name
     return o
@@ -167,8 +167,8 @@ def _list(s: State, o: _Object) -> Scan[None]:
     yield from expect(s, "[")
     while not (yield from at(s, "]")):
         if o.call.filled:
-            s.keep()
-            s.spent = False
+            s.start_recording()
+            s.no_reread = False
             yield from at(s, ",")
             if (yield from at(s, "]", eat=False)):
                 s.commit()
@@ -179,10 +179,10 @@ def _list(s: State, o: _Object) -> Scan[None]:
             call = Call(o.call.guard, o.call.strict)
             yield from _members(s, _Object(o.hole, call, o.beyond, pending=_take_pending(o)))
         except Malformed:
-            if not o.call.filled or s.gone_out:
+            if not o.call.filled or s.irrevocable:
                 raise
-            s.forget()
-            s.back()  # earlier calls stay, the rest is text
+            s.drop_notes()
+            s.give_back()  # earlier calls stay, the rest is text
             o.broken = True
             return
         o.call.filled = True
@@ -208,7 +208,7 @@ def _unoffered(s: State, o: _Object, key: str, name: str) -> None:
     """Handles a name that is not offered. It counts only at the beginning of a reply, and with exactly the dialect's
     keys: then the model meant a call and can be told. Anywhere else the text may just be about calls."""
     formal = dict(o.hole.keys).get(key) is NAME and IDENTIFIER(name)
-    if not formal or o.call.strict or s.spoken or o.filled:
+    if not formal or o.call.strict or s.has_text or o.filled:
         raise Malformed(f"{name!r} is no tool", name if formal and not o.call.strict else "")
     o.foreign = True
 
@@ -219,11 +219,11 @@ def _start(s: State, o: _Object) -> None:
         return
     for delta, text in o.pending:
         if text:
-            s.push(delta(text))
+            s.emit(delta(text))
     o.pending = []
-    s.start(o.call)
+    s.start_call(o.call)
     if o.filled:
-        s.args("".join(o.arguments))
+        s.emit_arguments("".join(o.arguments))
         o.call.filled = True
 
 
@@ -239,10 +239,10 @@ def _arguments(s: State, o: _Object, key: str) -> Scan[None]:
     elif o.call.name is not None:
         _start(s, o)
         o.filled = True
-        yield from json_args.read(s, s.args, s.note, beyond=o.beyond)
+        yield from json_args.read(s, s.emit_arguments, s.note, beyond=o.beyond)
         o.call.filled = True
     else:
-        o.filled = s.spent = True
+        o.filled = s.no_reread = True
         yield from json_args.read(s, o.arguments.append, s.note, None, o.beyond)
 
 
@@ -252,16 +252,16 @@ def _text(s: State, o: _Object, delta: type[TextDelta] | type[ThoughtDelta]) -> 
     if (yield from at(s, *json_args.NULL)):
         return
     if o.answer or o.call.filled:
-        s.end(o.call)
+        s.end_call(o.call)
         s.commit()
-        if s.ending:  # what follows the text may still show that the call is not whole
-            yield from json_args.read_string(s, lambda t: s.behind.append(delta(t)), None)
+        if s.complete_call:  # what follows the text may still show that the call is not whole
+            yield from json_args.read_string(s, lambda t: s.events_after_call.append(delta(t)), None)
         else:
-            yield from json_args.read_string(s, lambda t: s.push(delta(t)), delta)
+            yield from json_args.read_string(s, lambda t: s.emit(delta(t)), delta)
     elif o.call.guard:
         o.pending.append((delta, (yield from short_string(s, MOST_PENDING))))
     else:
-        s.spent = True
+        s.no_reread = True
         parts: list[str] = []
         yield from json_args.read_string(s, parts.append, None)
         o.pending.append((delta, "".join(parts)))
@@ -273,7 +273,7 @@ def _emit_text(s: State, o: _Object) -> None:
         s.commit()
         for delta, text in o.pending:
             if text:
-                s.push(delta(text))
+                s.emit(delta(text))
         o.pending = []
 
 
@@ -317,19 +317,19 @@ def _kind(s: State, o: _Object, key: str, kind: Kind) -> Scan[None]:
 def _inline_argument(s: State, o: _Object, key: str) -> Scan[None]:
     """An argument written among the keys of the call itself."""
     _start(s, o)
-    s.args(f"{', ' if o.pieces else '{'}{quoted(key)}: ")
+    s.emit_arguments(f"{', ' if o.pieces else '{'}{quoted(key)}: ")
     o.pieces += 1
-    yield from json_value(s, s.args, s.note, ArgumentsDelta, o.beyond)
+    yield from json_value(s, s.emit_arguments, s.note, ArgumentsDelta, o.beyond)
 
 
 def _other(s: State, o: _Object, key: str) -> Scan[None]:
     """An unknown key: skipped within a dialect's own markers, elsewhere a sign that this is no call."""
     if o.call.guard and not (o.call.started or o.call.filled or o.answer):
         raise Malformed(f"key {key!r}")
-    if s.log is not None:
-        s.spent = True
+    if s.recording is not None:
+        s.no_reread = True
     parts: list[str] = []
-    place = s.base + s.pos
+    place = s.offset + s.pos
     yield from json_value(s, parts.append, s.note, beyond=o.beyond)
     value = "".join(parts)
     if key in QUIET:
@@ -366,12 +366,12 @@ def _finish(s: State, o: _Object) -> None:
     _start(s, o)
     _note_quiet(s, o)
     if not call.filled:
-        s.args("}" if o.pieces else "{}")
+        s.emit_arguments("}" if o.pieces else "{}")
         call.filled = True
         if not o.pieces:
             s.note("no-arguments")
     if not o.inner:
-        s.end(call)
+        s.end_call(call)
     return None
 
 

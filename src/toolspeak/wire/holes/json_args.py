@@ -84,7 +84,7 @@ def read_arguments(s: State, hole: Json, schema: Schema, tail: Tail) -> Scan[Non
     if not (yield from at(s, "{", '"', eat=False)):
         nothing = yield from at(s, *tail.follow, eat=False)
         if nothing or (ended(s) and holds_all(schema, set())):
-            s.args("{}")
+            s.emit_arguments("{}")
             return s.note("no-arguments")
         if ended(s):
             raise Malformed("no arguments")
@@ -101,21 +101,21 @@ def read_hole(
     json = not hole.plain or (yield from following(s)) == "{" or (yield from _holds_json(s))
     nothing = () if json else (yield from at(s, *NULL, eat=False))
     if json or (nothing and (yield from _alone(s, len(nothing), follow))):
-        yield from read(s, s.args, s.note, beyond=beyond)
+        yield from read(s, s.emit_arguments, s.note, beyond=beyond)
         return False
     yield from blank(s)
     properties: object = schema.get("properties")
     key = next(iter(cast("Mapping[str, Any]", properties)), "input") if isinstance(properties, Mapping) else "input"
     s.note("plain-argument", key)
-    s.args(f"{{{quoted(key)}: ")
+    s.emit_arguments(f"{{{quoted(key)}: ")
     text = yield from _only_string(s, follow)
     if text:
-        s.args(text)
+        s.emit_arguments(text)
     else:
-        s.args('"')
+        s.emit_arguments('"')
         yield from _plain(s, marks(follow, SPECIAL) if any(follow) else None)
-        s.args('"')
-    s.args("}")
+        s.emit_arguments('"')
+    s.emit_arguments("}")
     return True
 
 
@@ -167,12 +167,12 @@ def _plain(s: State, ends: Marks | None) -> Scan[None]:
         found = s.closed or (m is not None and m.lastindex)
         stop = m.start() if m else len(text)
         keep = stop - text.endswith("\n", pos, stop)
-        s.args(escaped(text[pos:keep]))
+        s.emit_arguments(escaped(text[pos:keep]))
         s.pos = stop if found else keep
         if found:
             return
         if keep == len(text):
-            s.lane, s.delta = ends.lane if ends else IN_STRING, ArgumentsDelta
+            s.fast_search, s.fast_event = ends.fast_search if ends else IN_STRING, ArgumentsDelta
         yield
 
 
@@ -187,14 +187,14 @@ class _Encoded(Machine):
     def __init__(self, s: Source, quote: str, emit: Emit, note: Note, delta: Delta | None) -> None:
         super().__init__(s, self.begin)
         self.quote, self.emit, self.note, self.delta = quote, emit, note, delta
-        self.inner, self.place = Source(s.decoded), 0
+        self.inner, self.place = Source(decoded=s.decoded), 0
         self.reader = JsonReader(self.inner, emit, self.note_here, delta)
         self.failed: Malformed | None = None
 
     def begin(self) -> bool:
         """Fast path for a string that has arrived completely, up to its closing quote."""
         s = self.s
-        self.place = s.base + s.pos
+        self.place = s.offset + s.pos
         s.pos += 1
         whole = whole_value(s.text, s.pos - 1, strict=False) if self.quote == '"' else None
         if whole and isinstance(whole[0], str):
@@ -205,7 +205,7 @@ class _Encoded(Machine):
 
     def content(self) -> bool:
         s, run = self.s, RUNS[self.quote]
-        if self.inner.lane is IN_JSON and self.quote == '"' and self.clean():
+        if self.inner.fast_search is IN_JSON and self.quote == '"' and self.clean():
             return False
         while True:
             text, pos = s.text, s.pos
@@ -221,7 +221,7 @@ class _Encoded(Machine):
             if end == len(text):
                 if s.closed:
                     raise Malformed("unclosed string")
-                if self.inner.lane is IN_JSON and self.quote == '"':
+                if self.inner.fast_search is IN_JSON and self.quote == '"':
                     self.reader.watch.let_pass(s, IN_STRING, self.delta)
                 return False
             if text[end] == self.quote:
@@ -258,7 +258,7 @@ class _Encoded(Machine):
                 if not self.reader.step():
                     return
             except Malformed as e:
-                self.failed, self.inner.lane = e, None
+                self.failed, self.inner.fast_search = e, None
                 return
             piece = self.inner.text[self.inner.pos :]
         if piece.strip():

@@ -27,13 +27,13 @@ def read(s: State, hole: JsonCall, call: Call) -> bool:
     if parts is None:
         return False
     call.name, text, value, end = parts
-    s.start(call)
-    s.args(text)
+    s.start_call(call)
+    s.emit_arguments(text)
     if s.decoded is not None:
         s.decoded[id(text)] = text, value
     s.pos = end
     call.filled = True
-    s.end(call)
+    s.end_call(call)
     return True
 
 

@@ -35,7 +35,7 @@ def read(s: State, hole: Keywords, schema: Mapping[str, Any], follow: tuple[str,
     call on its own line, or the end (with an empty `follow`: anything).
     """
     yield from expect(s, hole.open)
-    reader = LiteralReader(s, s.args, s.note, hole, schema, follow, streams=True)
+    reader = LiteralReader(s, s.emit_arguments, s.note, hole, schema, follow, streams=True)
     reader.push(Frame(NAMED if hole.assign == "=" else KEYED, hole.close, "}"), "{")
     yield from reader.run()
 

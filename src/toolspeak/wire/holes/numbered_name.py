@@ -21,9 +21,9 @@ def read(s: State, hole: NumberedName, call: Call, ends: Marks, followed: bool) 
         raise Malformed("no name")
     head, mid, tail = text.rpartition(hole.mid)
     name = (head if mid and tail.strip().isdigit() else text).removeprefix(hole.prefix)
-    if len(s.names) == 1 and (not name or name.isdigit()) and text[-1:].isdigit():
+    if len(s.tool_names) == 1 and (not name or name.isdigit()) and text[-1:].isdigit():
         s.note("meant-name", text)
-        name = s.names[0]
+        name = s.tool_names[0]
     if not NAMED(name):
         raise Malformed("no name")
     call.id, call.name = text, name

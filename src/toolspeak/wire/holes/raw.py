@@ -22,9 +22,9 @@ SPECIAL = r'"\\\x00-\x1f'
 
 def read(s: State, hole: Raw, schema: Mapping[str, Any], follow: tuple[str, ...]) -> Scan[None]:
     """Passes on the text up to one of `follow`, or the end, as `{key: text}`, as it arrives."""
-    s.args(f'{{{quoted(hole.key)}: "')
+    s.emit_arguments(f'{{{quoted(hole.key)}: "')
     yield from rest(s, follow)
-    s.args('"}')
+    s.emit_arguments('"}')
 
 
 def rest(s: State, follow: tuple[str, ...]) -> Scan[None]:
@@ -32,13 +32,15 @@ def rest(s: State, follow: tuple[str, ...]) -> Scan[None]:
     ends it."""
     if not follow:
         yield from _all(s)
-    elif hit := (yield from until(s, marks(follow, SPECIAL), lambda piece: s.args(escaped(piece)), ArgumentsDelta)):
+    elif hit := (
+        yield from until(s, marks(follow, SPECIAL), lambda piece: s.emit_arguments(escaped(piece)), ArgumentsDelta)
+    ):
         s.pos -= len(hit)
 
 
 def _all(s: State) -> Scan[None]:
     while True:
-        s.args(escaped(s.text[s.pos :]))
+        s.emit_arguments(escaped(s.text[s.pos :]))
         s.pos = len(s.text)
         if s.closed:
             return

@@ -155,7 +155,7 @@ class TagReader:
 
     def begin(self, key: str) -> None:
         """The value of this key comes next."""
-        self.s.args(f"{', ' if self.given else ''}{quoted(key)}: ")
+        self.s.emit_arguments(f"{', ' if self.given else ''}{quoted(key)}: ")
         self.given.add(key)
 
     def close_with(self, key: str) -> None:
@@ -216,10 +216,10 @@ class TagReader:
         text = "".join(parts)
         alone = not (yield from at(s, self.words.opener, eat=False)) and not (yield from self.other())
         if alone and (inner := self.all_named(text)) is not None:
-            s.args(inner)
+            s.emit_arguments(inner)
             return s.note("wrapped-arguments", key)
         self.begin(key)
-        return s.args(as_json(text, self.allowed(key, word), s.note))
+        return s.emit_arguments(as_json(text, self.allowed(key, word), s.note))
 
     def all_named(self, text: str) -> str | None:
         """The text between the braces of a JSON object whose keys are all in the schema, each once."""
@@ -303,9 +303,9 @@ class TagReader:
         if hit == words.opener:
             if key := (yield from self.next_key(0)):
                 found = yield from token_ahead(s, 0, words.mid[-1:])
-                self.begun.append((key, s.base + s.pos + sum(map(len, found or ()))))
+                self.begun.append((key, s.offset + s.pos + sum(map(len, found or ()))))
             return hit
-        end = s.base + s.pos - len(hit)
+        end = s.offset + s.pos - len(hit)
         kept = yield from self.closes(hit)
         if kept is None:
             self.unsure.update(key for key, start in self.begun if start < end)

@@ -25,10 +25,10 @@ def read(s: State, hole: Tagged, schema: Mapping[str, Any], follow: tuple[str, .
     words = tag_words(hole, follow)
     if (yield from at(s, words.opener, "{", eat=False)) == "{":
         s.note("json-body")
-        yield from json_args.read(s, s.args, s.note)
+        yield from json_args.read(s, s.emit_arguments, s.note)
         return None
     reader = TagReader(s, hole, words, schema)
-    s.args("{")
+    s.emit_arguments("{")
     while True:
         if (yield from at(s, words.opener, eat=False)):
             yield from reader.parameter()
@@ -38,7 +38,7 @@ def read(s: State, hole: Tagged, schema: Mapping[str, Any], follow: tuple[str, .
             break
     if lost := reader.unsure - reader.given:
         s.note("trailing-text", words.opener + min(lost))  # these may be parameters rather than parts of a value
-    s.args("}")
+    s.emit_arguments("}")
     yield from reader.ended()
     return reader.given
 

@@ -47,7 +47,7 @@ def read(s: State, hole: Tree, schema: Mapping[str, Any], follow: tuple[str, ...
     None if no further argument could have come."""
     if (yield from following(s)) == "{":
         s.note("json-body")
-        yield from json_args.read(s, s.args, s.note)
+        yield from json_args.read(s, s.emit_arguments, s.note)
         return None
     reader = _Reader(s, hole, schema, tuple(word for word in follow if word))
     yield from reader.read()
@@ -69,7 +69,7 @@ class _Reader:
 
     def read(self) -> Scan[None]:
         s, stack = self.s, self.stack
-        s.args("{")
+        s.emit_arguments("{")
         while True:
             word = yield from at(s, self.shuts, self.opens, *self.follow, eat=False)
             if word == self.opens:
@@ -83,7 +83,7 @@ class _Reader:
                 break
             else:
                 raise Malformed(f"{'unclosed' if s.closed else 'a text beside elements in'} {stack[-1].tag!r}")
-        s.args("}")
+        s.emit_arguments("}")
 
     def element(self) -> Scan[None]:
         """Reads from an element's opener, which is present, to after its closer, or to the first element in it."""
@@ -96,12 +96,12 @@ class _Reader:
         if parent.array:
             if tag != self.hole.item:
                 s.note("odd-item", tag)
-            s.args(comma)
+            s.emit_arguments(comma)
             schema = self.shapes.items(parent.schema)
         elif tag in parent.given:
             return (yield from self.drop(tag))
         else:
-            s.args(f"{comma}{quoted(tag)}: ")
+            s.emit_arguments(f"{comma}{quoted(tag)}: ")
             parent.given.add(tag)
             schema = self.shapes.member(parent.schema, tag)
         parent.count += 1
@@ -116,7 +116,7 @@ class _Reader:
             if word == self.opens and kinds & {"array", "object"}:
                 return (yield from self.nest(tag, schema, kinds))
             if word == self.shuts and (nothing := (yield from self.nothing(tag, kinds))):
-                return s.args(nothing)
+                return s.emit_arguments(nothing)
         return (yield from value(s, (self.shuts,), self.closes, kinds))
 
     def nothing(self, tag: str, kinds: Kinds) -> Scan[str]:
@@ -138,7 +138,7 @@ class _Reader:
         if array and "object" in kinds:
             first = yield from self.tag(self.opens)
             array = first == self.hole.item and not self.shapes.names(schema, first)
-        self.s.args("[" if array else "{")
+        self.s.emit_arguments("[" if array else "{")
         self.stack.append(_Open(tag, schema, array))
         self.tags[tag] += 1
 
@@ -167,7 +167,7 @@ class _Reader:
     def pop(self) -> None:
         done = self.stack.pop()
         self.tags[done.tag] -= 1
-        self.s.args("]" if done.array else "}")
+        self.s.emit_arguments("]" if done.array else "}")
 
     def drop(self, tag: str) -> Scan[None]:
         """An element whose key was given before: it is noted, not emitted."""

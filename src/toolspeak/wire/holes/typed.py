@@ -38,17 +38,17 @@ def value(s: State, words: tuple[str, ...], closes: Closes, allowed: Kinds) -> S
     """Passes on the text up to the one of `words` that closes it as a JSON value. Raises Malformed if that never
     comes."""
     if "string" in allowed and (allowed == STRING or not (yield from _may_be_other(s, allowed, words))):
-        s.args('"')
-        yield from text_until(s, words, closes, lambda piece: s.args(escaped(piece)), ArgumentsDelta)
-        s.args('"')
+        s.emit_arguments('"')
+        yield from text_until(s, words, closes, lambda piece: s.emit_arguments(escaped(piece)), ArgumentsDelta)
+        s.emit_arguments('"')
         return
     parts: list[str] = []
     try:
         yield from text_until(s, words, closes, parts.append)
     except Malformed:
-        s.args(unfinished("".join(parts)))
+        s.emit_arguments(unfinished("".join(parts)))
         raise
-    s.args(as_json("".join(parts), allowed, s.note))
+    s.emit_arguments(as_json("".join(parts), allowed, s.note))
 
 
 def text_until(s: Source, words: tuple[str, ...], closes: Closes, emit: Emit, delta: Delta | None = None) -> Scan[None]:

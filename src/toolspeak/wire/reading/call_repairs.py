@@ -47,11 +47,11 @@ def behind(words: tuple[str, ...], after: tuple[str, ...]) -> tuple[str, ...]:
 def trailing(s: State, legal: tuple[str, ...]) -> Scan[None]:
     """Checks whether a call is followed by more than its end, or one of `legal`. A bare object may be the next call,
     so that decision waits."""
-    if s.judged == s.base + s.pos:
+    if s.end_checked_at == s.offset + s.pos:
         return
     c = yield from following(s)
-    s.judged = s.base + s.pos
-    whole = not c or (s.cut and s.closed) or (c in "{[" and c in legal) or _half(s, legal)
+    s.end_checked_at = s.offset + s.pos
+    whole = not c or (s.truncated and s.closed) or (c in "{[" and c in legal) or _half(s, legal)
     if not whole and not (yield from at(s, *(w for w in legal if len(w) > 1), eat=False)):
         s.note("trailing-text", c)
 
@@ -69,8 +69,8 @@ def closing(s: State, closers: Sequence[str], legal: tuple[str, ...]) -> Scan[No
         found = bool((yield from at(s, word)))
         if not found:
             found = yield from missing(s, word, (*words, *legal))
-        if s.ending:
-            s.ending.open_ended = not found
+        if s.complete_call:
+            s.complete_call.open_ended = not found
 
 
 def after_call(s: State, strays: tuple[str, ...], openers: tuple[str, ...]) -> Scan[None]:

@@ -77,10 +77,10 @@ def _opened_list(s: State, p: Program, entry: Entry) -> Scan[tuple[Entry, list[s
 
 def _ended_by(s: State, p: Program, closed: bool) -> Scan[None]:
     """The section is over. Its last call ends here, unless what follows decides whether it is one."""
-    if s.ending and not s.ending.open_ended:
-        if not s.within:
-            s.settle()
-    elif s.ending and not closed:
+    if s.complete_call and not s.complete_call.open_ended:
+        if not s.text_before_call:
+            s.end_complete_call()
+    elif s.complete_call and not closed:
         yield from _unclosed(s, p)
 
 
@@ -114,13 +114,13 @@ def _marked(p: Program, entry: Entry) -> Form | None:
 def begin(s: State, p: Program, name: str) -> Scan[None]:
     """Reads the calls of a message whose head has the name of the first."""
     call = Call(p.d.guard)
-    call.name = s.called(name)
+    call.name = s.resolve_name(name)
     if not NAMED(name):
         raise Malformed("no name")
     if call.guard and p.d.call == (Json(),) and (yield from following(s)) != "{":
         raise Malformed("no arguments")  # a line with only a tool's name
     if NAME not in p.d.call or s.offered(call.name):
-        s.start(call)  # otherwise the call contains its name
+        s.start_call(call)  # otherwise the call contains its name
     opener = literal_words(p.d.open)
     if opener and (yield from at(s, opener[0], eat=False)):
         yield from expect(s, p.d.open)
@@ -148,7 +148,7 @@ def _spelling(s: State, p: Program) -> Scan[Form]:
 
 def calls(s: State, p: Program, entry: Entry, kind: Call, listed: bool) -> Scan[None]:
     """Reads the calls of a section, all of one `kind`."""
-    yield from shaped(s, p, entry, kind, s.eaten())
+    yield from shaped(s, p, entry, kind, s.recorded_length())
     while place := (yield from _another_ahead(s, p)):
         yield from another(s, p, kind, place)
     if listed or entry.section or p.d.between.strip():
@@ -157,7 +157,7 @@ def calls(s: State, p: Program, entry: Entry, kind: Call, listed: bool) -> Scan[
 
 def _another_ahead(s: State, p: Program) -> Scan[int]:
     """The distance to the end of the word that begins another call between the same marks; 0 if there is none."""
-    if not p.again or s.spent:
+    if not p.again or s.no_reread:
         return 0
     comma = yield from ahead(s, 0, (",", ";"))
     return max((yield from ahead(s, max(comma, 0), (p.again,))), 0)
@@ -165,17 +165,17 @@ def _another_ahead(s: State, p: Program) -> Scan[int]:
 
 def another(s: State, p: Program, kind: Call, place: int) -> Scan[None]:
     """Reads one more call between the same marks, before its first word. If there is none, the rest is text."""
-    s.keep()
-    s.spent = False
+    s.start_recording()
+    s.no_reread = False
     s.pos += place
     try:
         yield from one_call(s, p, p.d.call[1:], Call(kind.guard, kind.strict), 0)
     except Malformed:
-        if s.gone_out:
+        if s.irrevocable:
             raise
-        s.forget()
-        s.back()
-        s.spent = True
+        s.drop_notes()
+        s.give_back()
+        s.no_reread = True
     else:
         s.note("list")
 
@@ -186,22 +186,22 @@ def more(s: State, p: Program, entry: Entry, kind: Call, listed: bool) -> Scan[N
     named = any(form[0] is NAME for form in entry.forms)
     glue = (",", *literal_words(p.d.between))
     while True:
-        s.keep()
-        s.spent = False
+        s.start_recording()
+        s.no_reread = False
         separated = yield from at(s, *glue)
         if separated and listed and (yield from at(s, "]", eat=False)):
             return s.note("trailing-comma")
         bare = named and bool(separated or (entry.close and not listed))
         if not (yield from _begins(s, firsts, bare)):
-            return s.back()
+            return s.give_back()
         try:
-            yield from shaped(s, p, entry, kind, s.eaten())
+            yield from shaped(s, p, entry, kind, s.recorded_length())
         except Malformed:
-            if s.gone_out:
+            if s.irrevocable:
                 raise
-            s.cut = s.cut or (s.closed and not kind.guard)
-            s.forget()
-            return s.back()  # earlier calls stay, the rest is text
+            s.truncated = s.truncated or (s.closed and not kind.guard)
+            s.drop_notes()
+            return s.give_back()  # earlier calls stay, the rest is text
 
 
 def _begins(s: State, firsts: tuple[str, ...], bare: bool) -> Scan[bool]:
@@ -220,7 +220,7 @@ def shaped(s: State, p: Program, entry: Entry, kind: Call, place: int) -> Scan[N
         forms = yield from fitting(s, forms)
     for form in forms:
         if first:
-            s.forget()
+            s.drop_notes()
             s.rewind(place)
         try:
             guard = kind.guard or form is not p.d.call
@@ -228,7 +228,7 @@ def shaped(s: State, p: Program, entry: Entry, kind: Call, place: int) -> Scan[N
                 s.note("other-tags", str(form[0]).strip())
             return (yield from one_call(s, p, form, Call(guard, kind.strict), entry.eaten))
         except Malformed as e:
-            if s.gone_out:
+            if s.irrevocable:
                 raise
             first = first or e
     raise first or Malformed("a call has no shape")
@@ -257,7 +257,7 @@ def one_call(s: State, p: Program, form: Form, call: Call, eaten: int) -> Scan[N
                 yield from _arguments(s, p, part, call, rest)
         eaten = 0
     call.open_ended = call.open_ended or not isinstance(form[-1], str)
-    s.end(call)
+    s.end_call(call)
 
 
 def _self_closing(s: State, form: Form, call: Call) -> Scan[bool]:
@@ -266,8 +266,8 @@ def _self_closing(s: State, form: Form, call: Call) -> Scan[bool]:
     end = literal_words(part)[:1] if isinstance(part, str) and call.name is not None else ()
     if not end or end[0][-1] != ">" or not (yield from at(s, end[0][:-1] + "/>", end[0][:-1] + " />")):
         return False
-    s.start(call)
-    s.args("{}")
+    s.start_call(call)
+    s.emit_arguments("{}")
     s.note("no-arguments")
     call.filled = True
     for w in call_ends:
@@ -295,7 +295,7 @@ def _slot(s: State, p: Program, slot: Slot, call: Call, rest: Form) -> Scan[None
     """Reads a name or an id."""
     guarded = call.guard and slot is NAME and s.tools is not None
     yield from blank(s)
-    text, hit = yield from token(s, _ends(p, rest), CAP, _name_check(s.begins if guarded else may_name, slot))
+    text, hit = yield from token(s, _ends(p, rest), CAP, _name_check(s.begins_tool if guarded else may_name, slot))
     text = text.strip()
     if slot is NAME:
         _take_name(s, call, text, hit, rest)
@@ -314,10 +314,10 @@ def _take_name(s: State, call: Call, text: str, hit: str, rest: Form) -> None:
         text = bare
     if call.name is None or not call.started:
         call.name = _name(s, text, hit, call.name, rest)
-    elif text and not call.name.endswith("." + text) and s.called(text) != call.name:
+    elif text and not call.name.endswith("." + text) and s.resolve_name(text) != call.name:
         s.note("other-name", text)
     if not any(part in (ID, INDEX) or isinstance(part, Maybe) for part in rest if not isinstance(part, str)):
-        s.start(call)
+        s.start_call(call)
 
 
 def _name(s: State, text: str, hit: str, to: str | None, rest: Form) -> str:
@@ -325,11 +325,11 @@ def _name(s: State, text: str, hit: str, to: str | None, rest: Form) -> str:
     if hit == ">" and text[-1:] == "/" and not s.offered(text):
         s.pos -= 1  # the slash of a self-closing tag
         text = text[:-1].rstrip()
-    text = s.called(text)
+    text = s.resolve_name(text)
     unknown = hit in ("<", "{") and hit not in first_words(rest) and text not in (s.tools or ())
     if not NAMED(text) or (rest and not hit) or unknown:
         raise Malformed("no name")
-    return text if to is None else s.addressed(to, text)
+    return text if to is None else s.name_in_message(to, text)
 
 
 def _name_check(begins: Callable[[str], bool], slot: Slot) -> Callable[[str], bool] | None:
@@ -355,7 +355,7 @@ def _arguments(s: State, p: Program, part: Arguments, call: Call, rest: Form) ->
         call.name = part.tool
         if not (yield from following(s)):
             raise Malformed("no code")
-    s.start(call)
+    s.start_call(call)
     schema = s.schema(call)
     yield from ARGUMENTS[type(part)].read(s, part, schema, Tail(words_of(rest), p.after, p.again))
     call.filled = True

@@ -14,7 +14,7 @@ HEAD_SIZE = 512
 """The most characters of a head."""
 
 
-def tell_rest(s: State, p: Program, head: str) -> None:
+def note_rest(s: State, p: Program, head: str) -> None:
     """Notes parts of a head that have no known meaning."""
     if rest := [word for word in head_words(head) if word not in p.vocabulary]:
         s.note("head", " ".join(rest))
@@ -22,9 +22,9 @@ def tell_rest(s: State, p: Program, head: str) -> None:
 
 def pass_unread(s: State) -> str:
     """The message is a call, but calls are not wanted: all of it becomes text."""
-    s.unread, said = True, s.recorded()
+    s.ignored_call, text = True, s.recorded()
     s.commit()
-    s.say(said)
+    s.emit_text(text)
     return TEXT
 
 
@@ -59,7 +59,7 @@ def _unmarked_name(s: State, p: Program, needle: str, head: str, written: str) -
     kind = behind.rpartition(" ")[2]
     odd = {*head_words(before), *behind.split()[1:]} - {*p.vocabulary, kind}
     stems = [written.removesuffix(word) for word in ("", *p.vocabulary) if written.endswith(word)]
-    names = {name for stem in stems if s.is_tool(name := s.called(stem))}
+    names = {name for stem in stems if s.is_tool(name := s.resolve_name(stem))}
     if odd:
         names.clear()
     if len(names) != 1:
@@ -75,4 +75,4 @@ def may_begin(s: State, p: Program, bare: str) -> Callable[[str], bool] | None:
     if not p.d.guard or s.tools is None or p.d.header is None:
         return None
     needles = [needle.strip("^$") for needle, _ in p.d.header.routes]
-    return lambda head: any([s.begins(head), *(needle.startswith(head.strip()) for needle in needles if needle)])
+    return lambda head: any([s.begins_tool(head), *(needle.startswith(head.strip()) for needle in needles if needle)])

@@ -186,7 +186,7 @@ class JsonReader(Machine):
         s, start = self.s, m.start(m.lastindex or 0)
         self.blank(s.text[s.pos : start])
         self.want = KEY if self.stack[-1] == "}" else VALUE
-        self.comma_at, self.comma = s.base + start, s.text[start : m.end()][:GAP]
+        self.comma_at, self.comma = s.offset + start, s.text[start : m.end()][:GAP]
         s.pos = m.end()
         return True
 

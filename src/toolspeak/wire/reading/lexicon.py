@@ -68,7 +68,7 @@ class Program:
     - `strays` are closers that a model may write once too often
     - `starts` begin messages, `ends` end them; `bare` may begin a message without its start, with only a name before
       the body; `body` begins the body of a call
-    - `shown` maps what begins a quotation to what ends it; `element` is the one that also separates calls in a list
+    - `quotations` maps what begins a quotation to what ends it; `element` is the one that also separates calls in a list
     """
 
     def __init__(self, d: Dialect, calls: bool, split: bool) -> None:
@@ -76,7 +76,7 @@ class Program:
         self.calls = calls
         self.split = split
         self.entries = _call_openers(d) if calls else {}
-        self.shown: dict[str, str] = {}
+        self.quotations: dict[str, str] = {}
         self.element = ""
         self.openers = tuple(self.entries)
         self.spelled = _spelled(d)
@@ -132,30 +132,30 @@ class Program:
         if not self.openers and not self.starts:
             return
         lines = {"~~~": "\n~~~", ">": "\n", "    ": "\n", "\t": "\n"}
-        self.shown |= {"\n" + word: end for word, end in lines.items()} | {"``": "``", "<!--": "-->"}
-        self.shown |= {word: lines[word] for word in ("~~~", ">")}
+        self.quotations |= {"\n" + word: end for word, end in lines.items()} | {"``": "``", "<!--": "-->"}
+        self.quotations |= {word: lines[word] for word in ("~~~", ">")}
         if self.starts and self.starts[0][0] == ">":  # messages begin like a quoted line
-            self.shown["\n> "] = self.shown.pop("\n>")
-            del self.shown[">"]
+            self.quotations["\n> "] = self.quotations.pop("\n>")
+            del self.quotations[">"]
         self._quoted_calls()
-        self.shown |= COMMENT_LINES | ELEMENTS
-        words = set(self.shown).difference(lines, COMMENTS)
+        self.quotations |= COMMENT_LINES | ELEMENTS
+        words = set(self.quotations).difference(lines, COMMENTS)
         begun = ("`" + w for w in (*self.entries, *self.starts))
         self.inside |= dict.fromkeys(("`", *begun, *words), CODE)
-        for word in self.shown.keys() & {"~~~", ">", *COMMENTS, *ELEMENTS}:
+        for word in self.quotations.keys() & {"~~~", ">", *COMMENTS, *ELEMENTS}:
             self.fresh.setdefault(word, CODE)
 
     def _quoted_calls(self) -> None:
         """Calls in quotation marks, and lines with the indentation of a list of calls."""
         between = self.d.items[1] if self.d.items else ""
-        if between[1:] in self.shown:  # in a broken list, the next element begins like this
+        if between[1:] in self.quotations:  # in a broken list, the next element begins like this
             self.element = between
-            self.shown[between] = "\n"
+            self.quotations[between] = "\n"
         for word, entry in self.entries.items():
             close = (literal_words(entry.close) or [""])[-1] if len(word) > 1 else ""
-            self.shown |= {quote + word: close + end for quote, end in QUOTES.items()}
+            self.quotations |= {quote + word: close + end for quote, end in QUOTES.items()}
         for word in self.starts:  # the message inside ends before the quotation
-            self.shown |= {quote + word: (self.ends or ("",))[-1] + end for quote, end in QUOTES.items()}
+            self.quotations |= {quote + word: (self.ends or ("",))[-1] + end for quote, end in QUOTES.items()}
 
     def _control(self, d: Dialect) -> None:
         """Frames, ends of turns, and heads of messages."""

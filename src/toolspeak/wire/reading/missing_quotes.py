@@ -48,7 +48,7 @@ class Watch:
         if len(self.content) > LONG:
             self.shorten()
         if delta:
-            s.lane, s.delta, s.watch = search, delta, self
+            s.fast_search, s.fast_event, s.watch = search, delta, self
 
     def shorten(self) -> None:
         """Keeps of the content what may begin a member."""

@@ -31,24 +31,24 @@ def mark(s: State, p: Program, fresh: bool, block: bool) -> Scan[Match | None]:
 
     From before the mark of a call or message on, text can be given back. In a code block fewer marks count.
     """
-    s.within = s.unfinished = False
+    s.text_before_call = s.unfinished_sentence = False
     if fresh and p.fresh:
-        s.keep()
+        s.start_recording()
         word = yield from at(s, *p.fresh)
         if word:
             kind, space = p.fresh[word], s.recorded()[: -len(word)]
             if kind not in (CALL, HEAD):
                 s.commit()
             return END if kind == FRAME else kind, word, space
-        s.back()
+        s.give_back()
     word = yield from _in_text(s, p.block if block else p.marks)
     if word is None:
         return None
-    s.within = s.line != "" and word[0] != "\n"
-    s.unfinished = goes_on(s.line)
+    s.text_before_call = s.line != "" and word[0] != "\n"
+    s.unfinished_sentence = goes_on(s.line)
     kind = CODE if block and word == FENCE else p.inside[word]
     if kind in (CALL, HEAD):
-        keep_from(s, word)
+        record_from(s, word)
     return kind, word, ""
 
 
@@ -57,7 +57,7 @@ def _in_text(s: State, wanted: Marks | None) -> Scan[str | None]:
     if wanted is None:
         yield from all_of_it(s)
         return None
-    word = yield from until(s, wanted, s.say, TextDelta)
+    word = yield from until(s, wanted, s.emit_text, TextDelta)
     while word == "{":
         s.pos -= 1  # not consumed until more text arrives
         c = yield from following(s, 1)
@@ -65,23 +65,23 @@ def _in_text(s: State, wanted: Marks | None) -> Scan[str | None]:
         if not c or c in ENDS or c == "}":
             break
         run = BRACES(s.text, s.pos)  # fast path for many braces
-        s.say(word + run[0])
+        s.emit_text(word + run[0])
         s.pos = run.end()
-        word = yield from until(s, wanted, s.say, TextDelta)
+        word = yield from until(s, wanted, s.emit_text, TextDelta)
     return word
 
 
-def keep_from(s: State, word: str) -> None:
+def record_from(s: State, word: str) -> None:
     """Keeps text from before the word that was just consumed, so that it can be given back."""
     s.pos -= len(word)
-    s.keep()
+    s.start_recording()
     s.pos += len(word)
 
 
 def all_of_it(s: State) -> Scan[None]:
     """Nothing is searched for: everything is text."""
     while True:
-        s.say(s.text[s.pos :])
+        s.emit_text(s.text[s.pos :])
         s.pos = len(s.text)
         if s.closed:
             return
@@ -101,7 +101,7 @@ class CodeBlock:
         ticks = len(FENCE)
         while True:
             if run := TICKS(s.text, s.pos)[0]:
-                s.say(run)
+                s.emit_text(run)
                 s.pos += len(run)
                 ticks += len(run)
             if s.closed or s.pos < len(s.text):
@@ -121,7 +121,7 @@ def pass_quoted(s: State, p: Program, word: str, opener: str = "") -> Scan[None]
     """
     yield from _pass_words(s, (opener, *p.lead(opener)) if opener else p.lead(word[1:]))
     opener = opener or word[1:]
-    end, last = p.shown.get(word, "`"), "\n" if opener in ("", "{", "[") else "\n\n"
+    end, last = p.quotations.get(word, "`"), "\n" if opener in ("", "{", "[") else "\n\n"
     if end.isspace():
         end = last
     ends = (end,) if word in OPEN or end.isspace() else (end, last)
@@ -129,26 +129,26 @@ def pass_quoted(s: State, p: Program, word: str, opener: str = "") -> Scan[None]
     if hit.isspace():
         s.pos -= 1
         hit = hit[:-1]
-    s.say(hit)
+    s.emit_text(hit)
 
 
 def _pass_words(s: State, words: tuple[str, ...]) -> Scan[None]:
     """Passes on the words of a quoted opener, as far as they are present: they may contain a paragraph break."""
     for word in words:
-        s.keep()
-        found = yield from at(s, word)
-        said = s.recorded()
+        s.start_recording()
+        present = yield from at(s, word)
+        text = s.recorded()
         s.commit()
-        if not found:
+        if not present:
             return
-        s.say(said)
+        s.emit_text(text)
 
 
 def _visible_until(s: State, p: Program, ends: tuple[str, ...], message: bool) -> Scan[str]:
     """Passes on quoted text up to one of `ends`, which is consumed. Returns "" if the enclosing message or the text
     ends first. A quoted `message` has its own end."""
     wanted = marks((*ends, *p.starts, *p.ends), "\n")
-    while hit := (yield from until(s, wanted, s.say, TextDelta)):
+    while hit := (yield from until(s, wanted, s.emit_text, TextDelta)):
         if hit in ends:
             return hit
         over = hit in p.ends
@@ -156,7 +156,7 @@ def _visible_until(s: State, p: Program, ends: tuple[str, ...], message: bool) -
             s.pos -= len(hit)
             return ""
         message = not over
-        s.say(hit)
+        s.emit_text(hit)
     return ""
 
 

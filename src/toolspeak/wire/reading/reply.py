@@ -13,7 +13,7 @@ from ...events import Noted, TextDelta, ThoughtDelta
 from ...types import Note
 from .call_repairs import after_call
 from .calls import begin, section
-from .heads import pass_unread, read_head, tell_rest, tool_name
+from .heads import note_rest, pass_unread, read_head, tool_name
 from .json_reader import json_value
 from .lexicon import (
     CALL,
@@ -33,7 +33,7 @@ from .lexicon import (
     Program,
     route,
 )
-from .passage import CodeBlock, Match, all_of_it, keep_from, mark, marked_to_its_end, pass_quoted
+from .passage import CodeBlock, Match, all_of_it, mark, marked_to_its_end, pass_quoted, record_from
 from .source import SPACE, Malformed, Marks, Scan, at, following, marks, skip, until
 from .state import State
 
@@ -43,10 +43,10 @@ DRAFT = 65_536
 """The most characters of a thought that are held back after the opener of a call."""
 
 
-def reply(s: State, p: Program, told: str | None) -> Scan[None]:
-    """Reads the whole reply. Thoughts that are not separated stay in the text. If the prompt is unknown (`told` is
+def reply(s: State, p: Program, prompt: str | None) -> Scan[None]:
+    """Reads the whole reply. Thoughts that are not separated stay in the text. If the prompt is unknown (`prompt` is
     None), a model that always thinks begins inside a thought, unless it opens one itself."""
-    now, fresh = yield from _beginning(s, p, told or "", told is None)
+    now, fresh = yield from _beginning(s, p, prompt or "", prompt is None)
     block = CodeBlock()
     while True:
         if now == THINK:
@@ -57,18 +57,18 @@ def reply(s: State, p: Program, told: str | None) -> Scan[None]:
             return
         kind, literal, space = word
         fresh = True
-        if kind == CALL and s.failures >= FAILURES:
+        if kind == CALL and s.failed_openers >= FAILURES:
             fresh = False
             s.commit()
             s.note("too-many-openers")
-            s.say(space + literal)
+            s.emit_text(space + literal)
         elif kind == CALL:
             done = yield from attempt(s, p, literal, now == THINK)
             if literal.strip() in p.fences and not done and now != THINK:  # no call: the fence is that of a code block
                 yield from block.fence(s)
             fresh, now = done, TEXT if done else now
         elif kind == HEAD:
-            s.within = s.within or now == THINK
+            s.text_before_call = s.text_before_call or now == THINK
             now = yield from message_head(s, p, literal, now)
             now = (yield from headed(s, p)) if now == HEAD else now
         elif kind == THINK:
@@ -78,7 +78,7 @@ def reply(s: State, p: Program, told: str | None) -> Scan[None]:
             named = p.named and now == THINK and s.tools
             fresh = yield from minor_mark(s, p, kind, literal, space, block)
             now = (yield from headed(s, p)) if named else TEXT
-        s.voice = ThoughtDelta if now == THINK and p.split else TextDelta
+        s.text_type = ThoughtDelta if now == THINK and p.split else TextDelta
 
 
 def _beginning(s: State, p: Program, prompt: str, unknown: bool) -> Scan[tuple[str, bool]]:
@@ -93,9 +93,9 @@ def _beginning(s: State, p: Program, prompt: str, unknown: bool) -> Scan[tuple[s
         now = HEAD
     if now == HEAD:
         now = yield from headed(s, p)
-    if not now and (seed := p.opened(prompt)):  # read the end of the prompt as if the reply had written it
-        s.seed, s.base = len(seed), -len(seed)
-        s.text = seed + s.text
+    if not now and (tail := p.opened(prompt)):  # read the end of the prompt as if the reply had written it
+        s.prompt_length, s.offset = len(tail), -len(tail)
+        s.text = tail + s.text
     return now, fresh
 
 
@@ -104,13 +104,13 @@ def minor_mark(s: State, p: Program, kind: str, word: str, space: str, block: Co
     Returns whether a call or a thought may begin right after it."""
     if kind == END:
         block.open = False  # a message also ends a block
-        s.say(word if s.unread else "")
-        s.unread = False
+        s.emit_text(word if s.ignored_call else "")
+        s.ignored_call = False
         return True
     close = p.d.thinking.close if p.d.thinking and p.split else ""
     if kind == UNTHINK and close:
         s.note("stray-closer", word.strip())
-        s.say("\n" if word[0] == "\n" else "")
+        s.emit_text("\n" if word[0] == "\n" else "")
         yield from skip(s, len(close) - len(close.rstrip()))
         return True
     if kind == THOUGHT and (yield from at(s, close.strip() or word)):
@@ -119,7 +119,7 @@ def minor_mark(s: State, p: Program, kind: str, word: str, space: str, block: Co
         if word in p.unthink and word not in p.frames:
             s.note("stray-closer", word)
         return True
-    s.say(space + word)
+    s.emit_text(space + word)
     if kind == CODE:
         yield from _show(s, p, word, block)
     return False
@@ -136,14 +136,14 @@ def _show(s: State, p: Program, word: str, block: CodeBlock) -> Scan[None]:
         if word not in TICKS and word.strip() not in LINES and (lines or not opener):
             return None
         opener = "" if lines else opener
-    elif s.broken and word == p.element:
+    elif s.broken_list and word == p.element:
         return None
     return (yield from pass_quoted(s, p, word, opener))
 
 
 def opened(s: State, p: Program, word: str, space: str) -> Scan[None]:
     """After the opener of a thought was consumed."""
-    s.say(("\n" if word[0] == "\n" else "") if p.split else space + word)
+    s.emit_text(("\n" if word[0] == "\n" else "") if p.split else space + word)
     if p.split and p.d.thinking:
         if p.d.thinking.also:  # an incomplete opener may precede the complete one
             yield from at(s, p.d.thinking.open.strip())
@@ -152,19 +152,19 @@ def opened(s: State, p: Program, word: str, space: str) -> Scan[None]:
 
 def thought(s: State, p: Program) -> Scan[Match | None]:
     """Passes a thought on up to what ends it."""
-    s.voice = ThoughtDelta if p.split else TextDelta
+    s.text_type = ThoughtDelta if p.split else TextDelta
     if p.closers is None:
         yield from all_of_it(s)
         return None
     thinking = p.d.thinking
-    word = yield from until(s, p.opening or p.closers, s.say, s.voice)
+    word = yield from until(s, p.opening or p.closers, s.emit_text, s.text_type)
     while word in p.drafts:
         word = yield from draft(s, p, word or "")
     if not word:
         return s.note("unclosed-thought") if p.split and thinking and word is None else None
     if thinking and word in p.unthink:
         if not p.split:
-            s.say(word)
+            s.emit_text(word)
             return END, "", ""
         yield from skip(s, len(thinking.close) - len(thinking.close.rstrip()))
         close = thinking.close.strip()
@@ -173,9 +173,9 @@ def thought(s: State, p: Program) -> Scan[Match | None]:
         return END, "", ""
     kind = p.inside[word]
     if kind in (CALL, HEAD):
-        keep_from(s, word)
+        record_from(s, word)
     elif kind == END and not p.split:
-        s.say(word)
+        s.emit_text(word)
     return END if kind == FRAME else kind, word, ""
 
 
@@ -184,7 +184,7 @@ def draft(s: State, p: Program, word: str) -> Scan[str | None]:
     It is thought, unless only closers follow. Until that is known, everything up to a limit is held back."""
     if p.closers is None or p.opening is None:
         return None
-    keep_from(s, word)
+    record_from(s, word)
     size = [0]
 
     def wait(text: str) -> None:
@@ -193,18 +193,18 @@ def draft(s: State, p: Program, word: str) -> Scan[str | None]:
     end = yield from _until_limit(s, p.closers, wait, size)
     over = end is None or (end in (*p.frames, *p.unthink) and not (yield from following(s)))
     if over and s.closed and size[0] <= DRAFT:
-        s.back()
+        s.give_back()
         return (yield from last_calls(s, p))
     if size[0] <= DRAFT:
-        said = s.recorded()
+        text = s.recorded()
         s.commit()
-        s.say(said[: len(said) - len(end or "")])
+        s.emit_text(text[: len(text) - len(end or "")])
         return end
-    s.back()
+    s.give_back()
     s.note("long-draft", word)
-    s.say(s.text[s.pos : s.pos + DRAFT])
+    s.emit_text(s.text[s.pos : s.pos + DRAFT])
     s.pos += DRAFT
-    return (yield from until(s, p.opening, s.say, s.voice))
+    return (yield from until(s, p.opening, s.emit_text, s.text_type))
 
 
 def _until_limit(s: State, wanted: Marks, emit: Callable[[str], None], size: list[int]) -> Scan[str | None]:
@@ -224,35 +224,35 @@ def _until_limit(s: State, wanted: Marks, emit: Callable[[str], None], size: lis
 def last_calls(s: State, p: Program) -> Scan[str | None]:
     """Reads the rest of a reply that ends with a thought and has arrived. Returns "" if calls come last, which then
     count; anything else is part of the thought."""
-    wanted, voice, closers = marks(p.drafts), s.voice, (*p.frames, *p.unthink)
-    while (word := (yield from until(s, wanted, s.say, voice))) is not None:
-        start, before, done = s.pos - len(word), s.mark(), True
+    wanted, text_type, closers = marks(p.drafts), s.text_type, (*p.frames, *p.unthink)
+    while (word := (yield from until(s, wanted, s.emit_text, text_type))) is not None:
+        start, before, done = s.pos - len(word), s.snapshot(), True
         while word and done:
-            keep_from(s, word)
+            record_from(s, word)
             done = yield from attempt(s, p, word, True)
             word = yield from at(s, *closers, *p.openers, eat=False)
             word = "" if word in closers else (yield from at(s, *p.openers))
-        shut = False
+        rule = "unclosed-thought"
         while done and (closer := (yield from at(s, *closers))):
-            shut |= closer in p.unthink
+            rule = "call-in-thought" if closer in p.unthink else rule
         if done and not (yield from following(s)):
-            s.out.insert(before[0], Noted(Note("call-in-thought" if shut else "unclosed-thought", "", s.base + start)))
-            s.settle()
+            s.events.insert(before[0], Noted(Note(rule, "", s.offset + start)))
+            s.end_complete_call()
             return ""
-        said = s.text[start : s.pos]
+        text = s.text[start : s.pos]
         s.undo(before)
-        s.say(said)
+        s.emit_text(text)
     return None
 
 
 def headed(s: State, p: Program) -> Scan[str]:
     """Reads the head of a message whose start came earlier; an empty line may precede it."""
-    s.keep()
+    s.start_recording()
     now = yield from message_head(s, p, "", TEXT)
     if now == HEAD:
-        s.keep()
+        s.start_recording()
         now = yield from message_head(s, p, "", TEXT)
-        s.say("\n\n" if now == HEAD else "")
+        s.emit_text("\n\n" if now == HEAD else "")
     return TEXT if now == HEAD else now
 
 
@@ -262,30 +262,30 @@ def message_head(s: State, p: Program, word: str, now: str) -> Scan[str]:
     header = p.d.header
     if header is None:
         return TEXT
-    s.spent, s.live, s.doubtful, s.fenced = False, None, False, False
+    s.no_reread, s.open_call, s.doubtful, s.fenced = False, None, False, False
     try:
         head, hit = yield from read_head(s, p, header, word)
         needle, what = route(header, head)
         if what == "call" and not p.calls:
             return pass_unread(s)
         name = tool_name(s, p, needle, head, hit) if what == "call" else ""
-        tell_rest(s, p, head.replace(needle.strip("^$") + name, "", 1))
+        note_rest(s, p, head.replace(needle.strip("^$") + name, "", 1))
         if what == "call":
             yield from begin(s, p, name)
             yield from at(s, *header.ends)
             s.commit()
             yield from _note_text_after_call(s, p)
-            s.settle()
+            s.end_complete_call()
             return TEXT
     except Malformed as e:
-        told = yield from failed(s, p, e, word)
-        return TEXT if told or not now else now
+        is_call = yield from failed(s, p, e, word)
+        return TEXT if is_call or not now else now
     s.commit()
     if what != "thought":
         return HEAD if p.named and not head else TEXT
     if not p.split:
         start = word if word in p.bare else header.start.strip()
-        s.say(word.removeprefix(start) + head + hit)  # a thought that stays in the text keeps its marks
+        s.emit_text(word.removeprefix(start) + head + hit)  # a thought that stays in the text keeps its marks
     return THINK
 
 
@@ -293,9 +293,9 @@ def _note_text_after_call(s: State, p: Program) -> Scan[None]:
     """Notes a text that continues after a call inside it: on its line or, after a fence or an unfinished sentence,
     anywhere. Then it only talks about the call. Markers of another dialect around its calls are no text."""
     c = yield from following(s)
-    same = s.fenced or s.unfinished or "\n" not in SPACE(s.text, s.pos)[0]
+    same = s.fenced or s.unfinished_sentence or "\n" not in SPACE(s.text, s.pos)[0]
     legal = (*p.fences, *p.d.stop) if s.fenced else p.legal
-    if not (c and s.ending and s.within and same) or (yield from at(s, *legal, eat=False)):
+    if not (c and s.complete_call and s.text_before_call and same) or (yield from at(s, *legal, eat=False)):
         return
     marked = yield from marked_to_its_end(s)
     s.note("other-markers" if marked else "trailing-text", c)
@@ -303,64 +303,64 @@ def _note_text_after_call(s: State, p: Program) -> Scan[None]:
 
 def attempt(s: State, p: Program, word: str, thinking: bool) -> Scan[bool]:
     """Tries to read calls after their first word. Returns False, and gives the text back, if there are none."""
-    s.spent, s.live, s.doubtful = False, None, False
+    s.no_reread, s.open_call, s.doubtful = False, None, False
     s.fenced = word.strip() in p.fences
-    s.within = (s.spoken if s.fenced else s.within) and not thinking
+    s.text_before_call = (s.has_text if s.fenced else s.text_before_call) and not thinking
     try:
         yield from section(s, p, word.strip(), thinking)
     except Malformed as e:
         return (yield from failed(s, p, e, word))
     s.commit()
-    s.seed, s.voice = 0, TextDelta
+    s.prompt_length, s.text_type = 0, TextDelta
     yield from after_call(s, p.strays, p.openers)
     yield from _note_text_after_call(s, p)
     c = yield from following(s)
     if s.doubtful or c not in p.entries.keys() & {"{", "["}:
-        s.settle()  # otherwise what follows decides whether the last call counts
+        s.end_complete_call()  # otherwise what follows decides whether the last call counts
     return True
 
 
 def _break_off(s: State, why: Malformed) -> None:
     """Ends a call that was emitted in part: it stays, with whole=False."""
-    s.seed = 0
-    s.cut |= s.closed
+    s.prompt_length = 0
+    s.truncated |= s.closed
     s.note("cut" if s.closed else "malformed", str(why))
-    if s.live:
-        s.end(s.live, whole=False)
-    s.settle()
+    if s.open_call:
+        s.end_call(s.open_call, whole=False)
+    s.end_complete_call()
 
 
 def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
     """The text left the dialect. What was emitted stays, with whole=False; the rest is given back as text."""
     word = word.strip()
     entry = p.entries.get(word)
-    s.broken = s.broken or bool(entry and entry.formal and entry.section and p.d.items)
-    if s.log is None:
+    s.broken_list = s.broken_list or bool(entry and entry.formal and entry.section and p.d.items)
+    if s.recording is None:
         _break_off(s, why)
         return True
     cut = s.closed and not p.d.guard and (entry.formal if entry else word not in ("", *p.fences))
-    s.forget()
-    s.failures += 1
-    if s.spent:
-        s.cut |= cut
-        said, s.seed = s.recorded()[s.seed :], 0
-        s.say(said)
-        s.log = None
+    s.drop_notes()
+    s.failed_openers += 1
+    if s.no_reread:
+        s.truncated |= cut
+        s.emit_text(s.recorded()[s.prompt_length :])
+        s.prompt_length = 0
+        s.recording = None
         return False
-    s.back()
-    seed, s.seed = s.seed, 0
-    s.pos += seed
+    s.give_back()
+    prompt_length, s.prompt_length = s.prompt_length, 0
+    s.pos += prompt_length
     if why.unknown:
         s.note("unknown-tool", why.unknown)
-    if seed:
+    if prompt_length:
         return True  # the word was in the prompt: the reply begins only here
     value = word in ("{", "[") and word in p.entries
     start = _resume_position(s, p, word, value)
     before, s.pos = s.text[s.pos : start], start
     if word in p.frames and (yield from _ends(s, p.beyond)):
         return True  # a mark that may open a call or be a frame is a frame here
-    s.cut |= cut
-    s.say(before)
+    s.truncated |= cut
+    s.emit_text(before)
     if value:
         yield from data(s)
     return False
@@ -384,12 +384,12 @@ def _resume_position(s: State, p: Program, word: str, value: bool) -> int:
 
 def data(s: State) -> Scan[None]:
     """Passes on a JSON value of the reply as text: nothing in it is a call."""
-    start = s.base + s.pos
+    start = s.offset + s.pos
     try:
-        yield from json_value(s, s.say, None, s.voice)
+        yield from json_value(s, s.emit_text, None, s.text_type)
     except Malformed:
-        if s.base + s.pos == start:
-            s.say(s.text[s.pos : s.pos + 1])
+        if s.offset + s.pos == start:
+            s.emit_text(s.text[s.pos : s.pos + 1])
             s.pos += 1
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -52,85 +53,73 @@ class Malformed(Exception):
         self.unknown = unknown
 
 
+@dataclass(slots=True, eq=False, kw_only=True)
 class Source:
-    """Text that arrives in pieces, and the position up to which it was read.
+    """Text that arrives in pieces, and the position up to which it was read."""
 
-    - `lane`: a pattern that searches a new piece; if it finds nothing, the piece may be emitted directly as a `delta`
-    - `watch`: collects such pieces if they are the content of a string
-    - `log`: if it is a list, text is kept when it is read, and can be given back
-    - `machine`: reads on in place of the waiting generators
-    - `decoded`: JSON texts that arrived complete, with their values, by the id of the text, so that nobody parses them
-      again
-    """
-
-    __slots__ = (
-        "base",
-        "closed",
-        "decoded",
-        "delta",
-        "lane",
-        "log",
-        "logpos",
-        "machine",
-        "pos",
-        "text",
-        "watch",
-    )
-
-    def __init__(self, decoded: Decoded | None = None) -> None:
-        self.text = ""
-        self.pos: int = 0
-        self.base: int = 0
-        self.closed = False
-        self.decoded = decoded
-        self.lane: Search | None = None
-        self.delta: Delta = TextDelta
-        self.watch: Watch | None = None
-        self.machine: Machine | None = None
-        self.log: list[str] | None = None
-        self.logpos = 0
+    text: str = ""
+    """What arrived and is not dropped yet."""
+    pos: int = 0
+    """The position in `text` up to which it was read."""
+    offset: int = 0
+    """The length of the text that was dropped before `text`."""
+    closed: bool = False
+    """Whether no more text will arrive."""
+    fast_search: Search | None = None
+    """Searches a new piece; if it finds nothing, the piece may be emitted directly as a `fast_event`."""
+    fast_event: Delta = TextDelta
+    watch: Watch | None = None
+    """Collects such pieces if they are the content of a string."""
+    machine: Machine | None = None
+    """Reads on in place of the waiting generators."""
+    recording: list[str] | None = None
+    """If it is a list, text is recorded when it is read, and can be given back."""
+    recorded_from: int = 0
+    """The position in `text` from which it is recorded."""
+    decoded: Decoded | None = None
+    """JSON texts that arrived complete, with their values, by the id of the text, so that nobody parses them again."""
 
     def add(self, piece: str) -> None:
         """Appends text; drops what was read and is not kept."""
         text, pos = self.text, self.pos
-        if self.log is not None:
-            self.log.append(text[self.logpos : pos])
-            self.logpos = 0
-        self.base += pos
+        if self.recording is not None:
+            self.recording.append(text[self.recorded_from : pos])
+            self.recorded_from = 0
+        self.offset += pos
         self.text = text[pos:] + piece if pos < len(text) else piece
         self.pos = 0
-        self.lane = self.machine = self.watch = None
+        self.fast_search = self.machine = self.watch = None
 
-    def keep(self) -> None:
+    def start_recording(self) -> None:
         """From here on, text that is read can be given back."""
-        self.log, self.logpos = [], self.pos
+        self.recording, self.recorded_from = [], self.pos
 
     def recorded(self) -> str:
-        """The text that was read since `keep`."""
-        return "".join(self.log or ()) + self.text[self.logpos : self.pos]
+        """The text that was read since `start_recording`."""
+        return "".join(self.recording or ()) + self.text[self.recorded_from : self.pos]
 
-    def eaten(self) -> int:
-        """The amount of text read since `keep`: a place for `rewind`."""
+    def recorded_length(self) -> int:
+        """The amount of text read since `start_recording`: a place for `rewind`."""
         return len(self.recorded())
 
     def rewind(self, place: int) -> None:
         """Gives back the text that was read since that place, and keeps on recording."""
-        if self.log:
-            old = "".join(self.log)
-            self.text, self.log = old + self.text[self.logpos :], []
-            self.base -= len(old)
-            self.logpos = 0
-        self.pos = self.logpos + place
+        if self.recording:
+            old = "".join(self.recording)
+            self.text, self.recording = old + self.text[self.recorded_from :], []
+            self.offset -= len(old)
+            self.recorded_from = 0
+        self.pos = self.recorded_from + place
 
-    def back(self) -> None:
-        """Gives back the text that was read since `keep`."""
-        if self.log:
-            old = "".join(self.log)
-            self.text, self.pos = old + self.text[self.logpos :], 0
-            self.base -= len(old)
-        elif self.log is not None:
-            self.pos = self.logpos
-        self.log, self.logpos = None, self.pos
+    def give_back(self) -> None:
+        """Gives back the text that was read since `start_recording`."""
+        if self.recording:
+            old = "".join(self.recording)
+            self.text, self.pos = old + self.text[self.recorded_from :], 0
+            self.offset -= len(old)
+        elif self.recording is not None:
+            self.pos = self.recorded_from
+        self.recording, self.recorded_from = None, self.pos
 
 
 class Machine:
@@ -178,7 +167,7 @@ class Marks:
     `special` is a character class (without brackets) for which a piece may not be emitted directly.
     """
 
-    __slots__ = ("full", "lane", "search")
+    __slots__ = ("fast_search", "full", "search")
 
     def __init__(self, words: tuple[str, ...], special: str = "") -> None:
         ordered = sorted({w for w in words if w}, key=len, reverse=True)
@@ -197,7 +186,7 @@ class Marks:
         rare = not any(c.isalnum() or c == " " for c in first)
         letters = "".join(map(re.escape, first))
         # If marks begin with rare characters, these alone decide. Otherwise most text would have one of them.
-        self.lane: Search = re.compile(
+        self.fast_search: Search = re.compile(
             f"[{letters}{special}]" if rare else found + (f"|[{special}]" if special else "")
         ).search
 
@@ -221,7 +210,7 @@ def until(s: Source, wanted: Marks, emit: Callable[[str], None], delta: Delta | 
             if s.closed:
                 return None
             if delta:
-                s.lane, s.delta = wanted.lane, delta
+                s.fast_search, s.fast_event = wanted.fast_search, delta
             yield
             continue
         if m.start() > pos:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import unescape
 from typing import Any
 
 from ...events import ArgumentsDelta, CallEnd, CallStart, Event, Noted, TextDelta, ThoughtDelta
 from ...types import Note, Tool
 from .missing_quotes import LONG
-from .source import Decoded, Malformed, Source
+from .source import Malformed, Source
 
 NAMED = re.compile(r"[^\s<>{}\[\]()\"'`|,;]+").fullmatch
 """Matches a possible tool name in a reply."""
@@ -30,9 +30,8 @@ def may_name(text: str) -> bool:
     return not seen or NAMED(seen) is not None
 
 
-Mark = tuple[
-    int, int, frozenset[str], frozenset[tuple[str, str]], bool, bool, str, type[TextDelta] | type[ThoughtDelta]
-]
+TextType = type[TextDelta] | type[ThoughtDelta]
+Snapshot = tuple[int, int, frozenset[str], frozenset[tuple[str, str]], bool, bool, str, TextType]
 
 
 @dataclass(slots=True)
@@ -54,194 +53,181 @@ class Call:
     open_ended: bool = False
 
 
+@dataclass(slots=True, eq=False, kw_only=True)
 class State(Source):
-    """A source, and the events made from it. What is needed to take a call back, or to judge it, is here as well:
+    """A source, and the events made from it, with what is needed to take a call back or to decide whether it is whole.
 
-    - `args` appends to the open call's arguments. `tools` maps names to tools; None accepts any name.
-    - `waiting`: notes about text that can still be given back; they are dropped if it is.
-    - `spent`: so much was read that a failure becomes text without a second reading.
-    - `cut`: the text ended in the middle of something. `unread`: the open message is a call, but calls do not count.
-    - `voice`: the event for text (text or thought). `seed`: the length of the kept text that was in the prompt.
-    - `given`: the ids of calls so far. `doubtful`: a note says that the current call is not whole.
-    - `ending`: a call that is complete unless what follows spoils it; `behind`: the texts in its object.
-    - `line`: the current line of text, or its end. `above`: there was text before it. `within`: there was text on the
-      line before the current call, which is `fenced` or not. `unfinished`: that text is a sentence that continues.
-    - `failures`: the number of openers that opened no call. `broken`: a list of calls was one of them, or had a broken
-      call.
-    - `judged`: the position where it was last decided whether the call has more text.
+    One decoder reads one reply into it; `snapshot` and `undo` go back within the piece that is being read.
     """
 
-    __slots__ = (
-        "above",
-        "args",
-        "behind",
-        "broken",
-        "calls",
-        "cut",
-        "doubtful",
-        "ending",
-        "failures",
-        "fenced",
-        "given",
-        "ids",
-        "judged",
-        "line",
-        "live",
-        "names",
-        "noted",
-        "out",
-        "parts",
-        "passed",
-        "seed",
-        "spent",
-        "texts",
-        "told",
-        "tools",
-        "unfinished",
-        "unread",
-        "voice",
-        "waiting",
-        "within",
-    )
+    tools: dict[str, Tool[..., Any]] | None = None
+    """Maps names to tools. None accepts any name."""
+    new_id: Callable[[], str] | None = None
+    """Creates the id of a call that has none."""
+    tool_names: list[str] = field(default_factory=list[str])
+    """The names of the tools, sorted."""
 
-    def __init__(
-        self, tools: dict[str, Tool[..., Any]] | None, ids: Callable[[], str] | None, decoded: Decoded | None = None
-    ) -> None:
-        super().__init__(decoded)
-        self.tools = tools
-        self.names = sorted(tools or ())
-        self.ids = ids
-        self.given: set[str] = set()
-        self.out: list[Event] = []
-        self.parts: list[str] = []
-        self.args = self.parts.append
-        self.passed: list[str] = []
-        self.waiting: list[Note] = []
-        self.noted: set[tuple[str, str]] = set()
-        self.live: Call | None = None
-        self.ending: Call | None = None
-        self.doubtful = False
-        self.judged = -1
-        self.calls = 0
-        self.spent = False
-        self.above = self.within = self.unfinished = self.fenced = False
-        self.line = ""
-        self.cut = self.broken = False
-        self.seed = 0
-        self.unread = False
-        self.voice: type[TextDelta] | type[ThoughtDelta] = TextDelta
-        self.told: type[TextDelta] | type[ThoughtDelta] = TextDelta
-        self.texts: list[str] = []
-        self.behind: list[Event] = []
-        self.failures = 0
+    events: list[Event] = field(default_factory=list[Event])
+    argument_pieces: list[str] = field(default_factory=list[str])
+    """Pieces of the open call's arguments that become the next event; `emit_arguments` appends to them."""
+    emit_arguments: Callable[[str], None] = field(init=False)
+    text_pieces: list[str] = field(default_factory=list[str])
+    """Pieces of text that become the next event, of the type `pieces_type`."""
+    pieces_type: TextType = TextDelta
+    text_type: TextType = TextDelta
+    """The event for text that is read now: text or thought."""
+    passed_pieces: list[str] = field(default_factory=list[str])
+    """Pieces that were emitted directly, and are not counted in `pos` yet."""
+    pending_notes: list[Note] = field(default_factory=list[Note])
+    """Notes about text that can still be given back. They are dropped if it is."""
+    note_keys: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    """The rules and details of the notes so far."""
 
-    def look_back(self) -> None:
+    call_count: int = 0
+    used_ids: set[str] = field(default_factory=set[str])
+    open_call: Call | None = None
+    """The call whose start was emitted, but not its end."""
+    complete_call: Call | None = None
+    """A call that is complete unless what follows shows that it is not. Its end is not emitted yet."""
+    events_after_call: list[Event] = field(default_factory=list[Event])
+    """The texts in the object of the complete call. They are emitted after its end."""
+    end_checked_at: int = -1
+    """The position where it was last checked whether the call has more text."""
+    doubtful: bool = False
+    """Whether a note says that the current call is not whole."""
+    fenced: bool = False
+    """Whether the current call is in a code block."""
+    failed_openers: int = 0
+    broken_list: bool = False
+    """Whether a list of calls failed to open a call, or had a broken one."""
+    ignored_call: bool = False
+    """Whether the open message is a call, but calls are not wanted."""
+    no_reread: bool = False
+    """Whether so much was read that a failure becomes text without a second reading."""
+    truncated: bool = False
+    """Whether the text ended in the middle of something."""
+
+    prompt_length: int = 0
+    """The length of the recorded text that was in the prompt."""
+    line: str = ""
+    """The current line of text, or its end."""
+    text_above: bool = False
+    """Whether there was text before the current line."""
+    text_before_call: bool = False
+    """Whether there was text on the line before the current call."""
+    unfinished_sentence: bool = False
+    """Whether that text is a sentence that continues after the call."""
+
+    def __post_init__(self) -> None:
+        self.tool_names = sorted(self.tools or ())
+        self.emit_arguments = self.argument_pieces.append
+
+    def read_passed(self) -> None:
         """Takes note of the pieces that were passed on without the readers. All text before them was read."""
-        text = "".join(self.passed)
-        self.passed.clear()
+        text = "".join(self.passed_pieces)
+        self.passed_pieces.clear()
         self.pos += len(text)
         if watch := self.watch:
             watch.content += text
             if len(watch.content) > LONG:
                 watch.shorten()
-        elif self.delta is TextDelta and not text.isspace():
+        elif self.fast_event is TextDelta and not text.isspace():
             self.line = text
 
-    def say(self, text: str) -> None:
+    def emit_text(self, text: str) -> None:
         """Emits text, or a part of a thought."""
         if text:
-            if self.ending:
-                self.settle(text)
-            if self.parts:
-                self.flush()
-            if self.voice is TextDelta:
+            if self.complete_call:
+                self.end_complete_call(text)
+            if self.argument_pieces:
+                self.flush_arguments()
+            if self.text_type is TextDelta:
                 _, newline, last = text.rpartition("\n")
-                self.above |= not text.isspace()
-                self.above |= self.line != ""
+                self.text_above |= not text.isspace()
+                self.text_above |= self.line != ""
                 self.line = last.strip() or ("" if newline else self.line)
-            if self.told is not self.voice:
+            if self.pieces_type is not self.text_type:
                 self.flush_text()
-                self.told = self.voice
-            self.texts.append(text)
+                self.pieces_type = self.text_type
+            self.text_pieces.append(text)
 
     @property
-    def spoken(self) -> bool:
+    def has_text(self) -> bool:
         """Whether there was any text."""
-        return self.above or self.line != ""
+        return self.text_above or self.line != ""
 
     def flush_text(self) -> None:
         """Emits the collected pieces of text as one event."""
-        if self.texts:
-            self.out.append(self.told("".join(self.texts)))
-            self.texts.clear()
+        if self.text_pieces:
+            self.events.append(self.pieces_type("".join(self.text_pieces)))
+            self.text_pieces.clear()
 
-    def flush(self) -> None:
-        if self.parts:
-            if piece := self.parts[0] if len(self.parts) == 1 else "".join(self.parts):
-                self.out.append(ArgumentsDelta(piece))
-            self.parts.clear()
+    def flush_arguments(self) -> None:
+        if self.argument_pieces:
+            if piece := self.argument_pieces[0] if len(self.argument_pieces) == 1 else "".join(self.argument_pieces):
+                self.events.append(ArgumentsDelta(piece))
+            self.argument_pieces.clear()
 
-    def push(self, event: Event) -> None:
-        if self.ending and not isinstance(event, Noted):
-            self.settle()
-        if self.parts:
-            self.flush()
-        if self.texts:
+    def emit(self, event: Event) -> None:
+        if self.complete_call and not isinstance(event, Noted):
+            self.end_complete_call()
+        if self.argument_pieces:
+            self.flush_arguments()
+        if self.text_pieces:
             self.flush_text()
-        self.out.append(event)
+        self.events.append(event)
 
     def note(self, rule: str, detail: str = "", place: int | None = None) -> None:
         """Adds a note at this position, or at the reader's. Equal notes of one call are added once."""
         self.doubtful |= rule in DOUBTFUL
-        key = (f"{self.calls} {rule}", detail)
-        if key in self.noted or len(self.noted) >= NOTES:
-            return
-        note = Note(rule, detail, self.base + self.pos if place is None else place)
-        if self.log is not None:
-            self.waiting.append(note)
+        note = Note(rule, detail, self.offset + self.pos if place is None else place)
+        if self.recording is None:
+            self._emit_note(note)
         else:
-            self.noted.add(key)
-            self.push(Noted(note))
+            self.pending_notes.append(note)
+
+    def _emit_note(self, note: Note) -> None:
+        key = (f"{self.call_count} {note.rule}", note.detail)
+        if key not in self.note_keys and len(self.note_keys) < NOTES:
+            self.note_keys.add(key)
+            self.emit(Noted(note))
 
     def commit(self) -> None:
         """Text that was read so far will not be given back."""
-        self.log = None
-        waiting, self.waiting = self.waiting, []
-        for note in waiting:
-            key = (f"{self.calls} {note.rule}", note.detail)
-            if key not in self.noted and len(self.noted) < NOTES:
-                self.noted.add(key)
-                self.push(Noted(note))
+        self.recording = None
+        pending, self.pending_notes = self.pending_notes, []
+        for note in pending:
+            self._emit_note(note)
 
-    def forget(self) -> None:
-        """Drops the notes since `keep`: they were about something that is no call."""
-        self.waiting, self.doubtful = [], False
+    def drop_notes(self) -> None:
+        """Drops the notes since `start_recording`: they were about something that is no call."""
+        self.pending_notes, self.doubtful = [], False
 
-    def mark(self) -> Mark:
+    def snapshot(self) -> Snapshot:
         """A snapshot for `undo`: events from here on may have to be taken back."""
-        self.flush()
+        self.flush_arguments()
         self.flush_text()
-        self.log = None
+        self.recording = None
         return (
-            len(self.out),
-            self.calls,
-            frozenset(self.given),
-            frozenset(self.noted),
-            self.cut,
-            self.above,
+            len(self.events),
+            self.call_count,
+            frozenset(self.used_ids),
+            frozenset(self.note_keys),
+            self.truncated,
+            self.text_above,
             self.line,
-            self.voice,
+            self.text_type,
         )
 
-    def undo(self, mark: Mark) -> None:
-        """Takes back all events since `mark`."""
-        size, self.calls, given, noted, self.cut, self.above, self.line, self.voice = mark
-        self.given, self.noted, self.waiting = set(given), set(noted), []
-        self.parts.clear()
-        self.texts.clear()
-        self.behind.clear()
-        del self.out[size:]
-        self.log = self.ending = self.live = None
+    def undo(self, snapshot: Snapshot) -> None:
+        """Takes back all events since `snapshot`."""
+        size, self.call_count, given, noted, self.truncated, self.text_above, self.line, self.text_type = snapshot
+        self.used_ids, self.note_keys, self.pending_notes = set(given), set(noted), []
+        self.argument_pieces.clear()
+        self.text_pieces.clear()
+        self.events_after_call.clear()
+        del self.events[size:]
+        self.recording = self.complete_call = self.open_call = None
         self.doubtful = False
 
     def schema(self, call: Call) -> Mapping[str, Any]:
@@ -257,20 +243,20 @@ class State(Source):
         return name in (self.tools or ())
 
     @property
-    def gone_out(self) -> bool:
+    def irrevocable(self) -> bool:
         """Whether a part of the text was emitted already, so that it cannot be given back and read differently."""
-        return self.spent or self.log is None or self.live is not None
+        return self.no_reread or self.recording is None or self.open_call is not None
 
-    def begins(self, text: str) -> bool:
+    def begins_tool(self, text: str) -> bool:
         """Whether the name of an offered tool begins like this."""
         seen = text.strip()
-        i = bisect_left(self.names, seen)
-        if i < len(self.names) and self.names[i].startswith(seen):
+        i = bisect_left(self.tool_names, seen)
+        if i < len(self.tool_names) and self.tool_names[i].startswith(seen):
             return True
         space, dot, rest = seen.partition(".")
-        return self.begins(rest) if dot and space == FUNCTIONS else not dot and FUNCTIONS.startswith(space)
+        return self.begins_tool(rest) if dot and space == FUNCTIONS else not dot and FUNCTIONS.startswith(space)
 
-    def called(self, name: str) -> str:
+    def resolve_name(self, name: str) -> str:
         """The offered tool that this name means: with entities, with the namespace of all functions before it, or with
         its own namespace repeated (`a.a` is `a`)."""
         tools = self.tools or {}
@@ -284,70 +270,69 @@ class State(Source):
         self.note("meant-name", name)
         return meant
 
-    def addressed(self, to: str, name: str) -> str:
+    def name_in_message(self, to: str, name: str) -> str:
         """The name of a call whose message has a recipient that is not offered: a namespace, or another tool."""
         whole = f"{to}.{name}"
-        if whole in self.names:
+        if whole in self.tool_names:
             return whole
         if to == FUNCTIONS or f"{name}.".startswith(f"{to}."):
             return name
         self.note("other-name", name)
         return name if self.offered(name) else to
 
-    def start(self, call: Call) -> None:
+    def start_call(self, call: Call) -> None:
         """This is a call: emits its name. Raises Malformed if a guarded call names no offered tool."""
         if call.started or call.name is None:
             return
         if call.guard and (not self.offered(call.name) or (call.strict and self.tools is None)):
             raise Malformed(f"{call.name!r} is no tool")
         doubtful, self.doubtful = self.doubtful, False
-        self.settle()
+        self.end_complete_call()
         self.doubtful = doubtful
-        self.calls += 1
-        call.started, self.live = True, call
+        self.call_count += 1
+        call.started, self.open_call = True, call
         written = call.id
-        call.id = self.own_id(written)
-        self.push(CallStart(call.name, call.id))
+        call.id = self.unique_id(written)
+        self.emit(CallStart(call.name, call.id))
         self.commit()
         if written != call.id and written:
             self.note("doubled-id", written)
         if not self.offered(call.name):
             self.note("unknown-tool", call.name)
 
-    def own_id(self, written: str) -> str:
+    def unique_id(self, written: str) -> str:
         """The id that the model wrote; a new one if it wrote none, or that of another call."""
-        if not written or written in self.given:
-            written = self.ids() if self.ids else f"call_{self.calls}"
-            while written in self.given:
+        if not written or written in self.used_ids:
+            written = self.new_id() if self.new_id else f"call_{self.call_count}"
+            while written in self.used_ids:
                 written += "_"
-        self.given.add(written)
+        self.used_ids.add(written)
         return written
 
-    def end(self, call: Call, whole: bool = True) -> None:
+    def end_call(self, call: Call, whole: bool = True) -> None:
         if call.started and not call.ended:
             late = call.late_id
-            self.given -= {call.id} if late else set()
-            if late and late in self.given:
+            self.used_ids -= {call.id} if late else set()
+            if late and late in self.used_ids:
                 self.note("doubled-id", late)
                 late = None
-            self.given.add(late or call.id)
-            call.ended, self.live, call.late_id = True, None, late
+            self.used_ids.add(late or call.id)
+            call.ended, self.open_call, call.late_id = True, None, late
             if whole and not self.doubtful:
-                self.ending = call
+                self.complete_call = call
             else:
                 self.doubtful = False
-                self.push(CallEnd(False, late))
+                self.emit(CallEnd(False, late))
 
-    def settle(self, behind: str = "") -> None:
-        """Ends the call that is complete. `behind` is text after it that is neither a call nor certainly unrelated to
-        it."""
-        call, self.ending = self.ending, None
+    def end_complete_call(self, text: str = "") -> None:
+        """Ends the call that is complete. `text` follows it and is neither a call nor certainly unrelated to it."""
+        call, self.complete_call = self.complete_call, None
         if call is None:
             return
-        if behind:
+        if text:
             self.doubtful = True
-            self.push(Noted(Note("trailing-text", behind.strip()[:1], self.base + self.pos)))
-        self.push(CallEnd(not self.doubtful, call.late_id))
+            self.emit(Noted(Note("trailing-text", text.strip()[:1], self.offset + self.pos)))
+        self.emit(CallEnd(not self.doubtful, call.late_id))
         self.doubtful = False
-        self.out += self.behind
-        self.behind.clear()
+        self.events += self.events_after_call
+        self.events_after_call.clear()
