@@ -20,7 +20,8 @@ from toolspeak.types import Message, Note, Tool
 from toolspeak.wire import piecewise_replace
 from toolspeak.wire.detect import detect
 from toolspeak.wire.dialect import Dialect, Layout
-from toolspeak.wire.prompt.control_markers import BRACKETS, INVISIBLE, cleaner, control_markers, restore
+from toolspeak.wire.prompt.control_markers import INVISIBLE, cleaner, restore
+from toolspeak.wire.prompt.known_markers import BRACKETS, control_markers
 from toolspeak.wire.render import Rendered, render
 
 HERMES = get("hermes")

@@ -7,7 +7,7 @@ import random
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from spoken import TALKING, wire
@@ -19,14 +19,8 @@ from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished
 from toolspeak.types import Request, Tool
 from toolspeak.wire.decode import Decoder
 from toolspeak.wire.dialect import Dialect
-from toolspeak.wire.prompt.control_markers import (
-    ALSO_KNOWN,
-    INVISIBLE,
-    WELL_KNOWN,
-    cleaner,
-    control_markers,
-    was_broken,
-)
+from toolspeak.wire.prompt.control_markers import INVISIBLE, cleaned_messages, cleaner, was_broken
+from toolspeak.wire.prompt.known_markers import ALSO_KNOWN, WELL_KNOWN, control_markers
 from toolspeak.wire.reading.collect import collect
 from toolspeak.wire.reading.restoring import Restorer
 
@@ -74,7 +68,63 @@ def test_control_tokens_of_every_dialect_are_broken_in_every_other(d: Dialect) -
             assert clean(f"a{marker}b") != f"a{marker}b", marker
 
 
-@pytest.mark.parametrize("marker", [*WELL_KNOWN, *ALSO_KNOWN, "<|im_start|>", "<｜User｜>", "<|turn>"])
+OF_A_SHAPE = """\
+<|im_start|> <｜User｜> <|turn> <turn|> <SPECIAL_12> [unused12] </seed:think> <seed:bos> ]<]tool[>[ [|user|]
+[|endofturn|] <extra_id_1> <reserved_106> <image_soft_token> <start_of_image> <end_of_image> <unused99> <dummy00012> <fim_prefix>
+<custom_token_7> <BOS_TOKEN> <B_USYS> <eoh> <role>HUMAN</role> <[SEP▁TOKEN]> [UNUSED_TOKEN_145] [PAD151936]""".split()  # noqa: SIM905
+
+
+@pytest.mark.parametrize("marker", OF_A_SHAPE)
+def test_what_looks_like_a_control_token_is_broken_in_every_dialect(marker: str) -> None:
+    for name in ("hermes", "tool-json"):
+        rendered = ts.render(f"a {marker} b", [EDIT], name)
+        assert f"a {marker}" not in rendered.prompt + str(rendered.messages)
+
+
+@pytest.mark.parametrize("d", DIALECTS, ids=lambda d: d.name)
+def test_no_marker_of_a_dialect_comes_in_two_parts(d: Dialect) -> None:
+    """Neither in its own prompt nor, if it is a known one, in another's, where `<foo` is what any tag begins with."""
+    for reader in (d, get("tool-json")):
+        clean = cleaner(control_markers(reader), [])
+        for marker in control_markers(d):
+            known = clean(f"a {marker}") != f"a {marker}" and marker[0] in "<["
+            for cut in range(2, len(marker) if known else 0):
+                joined = clean(f"a {marker[:cut]}") + clean(f"{marker[cut:]} b")
+                if reader is not d and re.fullmatch(r"</?[a-z]+", marker[:cut]):
+                    continue
+                assert marker not in joined, (reader.name, marker, cut)
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        ("<foo|", ">"),
+        ("<minimax:", "tool_call>"),
+        ("<xy:", "think>"),
+        ("</xy:thi", "nk>"),
+        ("]<]ab", "[>["),
+        ("<[", "A]>"),
+    ],
+)
+def test_an_unlisted_marker_of_a_shape_comes_in_no_two_parts(begin: str, end: str) -> None:
+    assert begin + end not in seen(begin, get("hermes")) + seen(end, get("hermes"))
+
+
+@pytest.mark.parametrize("text", ["see <div", "</span", "<li", "a <- b", "x = [[1", "<MyTag", "List<String"])
+def test_the_end_of_ordinary_text_stays_as_it_is(text: str) -> None:
+    assert seen(text, get("hermes")) == text
+
+
+@pytest.mark.parametrize("marker", ["<start_of_turn>", "<|im_start|>", "[|user|]"])
+def test_parts_that_a_template_trims_make_no_marker(marker: str) -> None:
+    for cut in range(1, len(marker)):
+        parts = [{"type": "text", "text": marker[:cut] + " \n"}, {"type": "text", "text": "  " + marker[cut:]}]
+        messages: list[Any] = [{"role": "user", "content": parts}]
+        (message,) = cleaned_messages(messages, control_markers(None), ("", ""))
+        assert marker not in "".join(part["text"].strip() for part in cast("Any", message)["content"]), cut
+
+
+@pytest.mark.parametrize("marker", [*WELL_KNOWN, *ALSO_KNOWN, *OF_A_SHAPE])
 def test_no_marker_is_put_together_of_the_end_of_a_text_and_the_next(marker: str) -> None:
     """Wherever it is cut, in messages, parts or fields: nothing at the end of a text can go on as a marker."""
     clean = cleaner(control_markers(get("hermes")), [])

@@ -11,7 +11,8 @@ from typing import Any, cast
 
 from ..schema.stepwise_json import loads_or
 from ..types import Note, Reply, Request, Usage
-from ..wire.prompt.control_markers import cleaner, control_markers, restore
+from ..wire.prompt.control_markers import cleaner, restore
+from ..wire.prompt.known_markers import control_markers
 from ..wire.reading.collect import add_usage
 from .effects import Plan, ask
 from .faithful import faults

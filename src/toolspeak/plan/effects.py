@@ -15,7 +15,8 @@ from typing import Any, TypeVar, cast
 from ..errors import ToolspeakError
 from ..events import Event
 from ..types import Message, Reply, Request, ToolCall, ToolResult, Usage
-from ..wire.prompt.control_markers import cleaner, control_markers
+from ..wire.prompt.control_markers import cleaner
+from ..wire.prompt.known_markers import control_markers
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ from typing import Any, NoReturn, cast
 from ..errors import DuplicateTool, InvalidTool, ToolError
 from ..schema.phrases import short
 from ..schema.walk import DEPTH, MANY, escape, resolve
-from ..wire.prompt.control_markers import SHAPES, WELL_KNOWN
+from ..wire.prompt.known_markers import SHAPES, WELL_KNOWN
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-/:]{0,127}")
 DESCRIPTION = 32_000

@@ -12,7 +12,8 @@ from typing import Any
 
 from ..types import Message, Request, Tool
 from ..wire.dialect import Dialect
-from ..wire.prompt.control_markers import SHAPES, Clean, cleaner, control_markers
+from ..wire.prompt.control_markers import Clean, cleaner
+from ..wire.prompt.known_markers import SHAPES, control_markers
 
 Part = tuple[str, str]
 """A kind, and the text: system, user, assistant, tool (a result), tools (their definitions), control or frame."""

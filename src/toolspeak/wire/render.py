@@ -12,10 +12,11 @@ from ..types import Message, Note, Tool
 from .dialect import Dialect, Layout
 from .prompt.assistant import unsayable
 from .prompt.by_template import by_template
-from .prompt.control_markers import cleaned_tools, cleaned_turn, cleaner, control_markers
+from .prompt.control_markers import cleaned_tools, cleaned_turn, cleaner
 from .prompt.conversation import PromptOptions, tell, tells_date
 from .prompt.conversation_form import thoughts_apart
 from .prompt.jinja import DATE_FORM
+from .prompt.known_markers import control_markers
 from .prompt.turns import turns_of
 
 PLAIN = Layout(("", ":\n"), "\n\n")

@@ -14,8 +14,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
+from itertools import groupby
 from typing import Any, cast
 
 from ...schema.stepwise_json import loads_or
@@ -23,6 +24,7 @@ from ...types import Message, Note, Request, Tool, ToolCall
 from ..dialect import Dialect
 from ..memo import Memo
 from ..piecewise_replace import BLANKS, replaced
+from .known_markers import ALSO_SHAPES, BRACKETS, LABEL, SHAPES, beginning, control_markers
 from .turns import Turn
 
 INVISIBLE = "\u200b"
@@ -30,54 +32,17 @@ THOUGHT = ("<think>", "</think>")
 """How most templates write a thought in an earlier reply."""
 NOTED = 1_000
 """The most notes of one conversation; further defused markers are not noted one by one."""
-SHAPES = (r"<\|[^\s<>|]{1,60}\|>", r"<｜[^\s<>]{1,60}｜>", r"\[unused\d{1,3}\]")
-"""How most families write control tokens: these are markers in any dialect."""
-WELL_KNOWN = (
-    *("[INST]", "[/INST]", "<<SYS>>", "<</SYS>>", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[SYSTEM_PROMPT]"),
-    *("[/SYSTEM_PROMPT]", "[TOOL_CALLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]"),
-    *("<start_of_turn>", "<end_of_turn>", "<tool_call>", "</tool_call>", "<tool_response>"),
-    *("</tool_response>", "<function_calls>", "</function_calls>", "<think>", "</think>"),
-)
-"""Other markers that no text has by chance, and that a server's template may know."""
-ALSO_SHAPES = (
-    *(r"<\|[^\s<>]{1,60}\|>", r"<\|[A-Za-z_:]{1,60}>", r"<[A-Za-z_:]{1,60}\|>", r"<SPECIAL_[0-9]{1,4}>"),
-    *(r"</?[a-z]{2,12}:(?:tool_call|think|bos|eos|pad)>", r"\]<\][a-z]{2,12}\[>\[", r"｜[A-Z]{4}｜"),
-)
-ALSO_KNOWN = (
-    *("<s>", "</s>", "<bos>", "<eos>", "<pad>", "<unk>", "<mask>", "<sep>", "<sop>", "<eop>", "<eot>", "<eod>"),
-    *("<BOS_TOKEN>", "<EOS_TOKEN>", "<PAD_TOKEN>", "<longcat_s>", "</longcat_s>", "<im_patch>", "<start_of_image>"),
-    *("<begin_of_document>", "<beginning_of_sentence>", "<end_of_sentence>", "<escape>", "<tool_sep>"),
-    *("<tool_calls>", "</tool_calls>", "<tool_responses>", "</tool_responses>", "<tool_result>", "</tool_result>"),
-    *("<start_function_call>", "<end_function_call>", "<start_function_response>", "<end_function_response>"),
-    *("<start_function_declaration>", "<end_function_declaration>"),
-    *("[BOS]", "[EOS]", "[gMASK]", "[sMASK]", "[THINK]", "[/THINK]", "[ARGS]", "[CALL_ID]", "[TOOL_CONTENT]"),
-    *("[IMG]", "[IMG_BREAK]", "[IMG_END]", "[PREFIX]", "[MIDDLE]", "[SUFFIX]", "[MODEL_SETTINGS]", "[/MODEL_SETTINGS]"),
-    *("[BEGIN FINAL RESPONSE]", "[END FINAL RESPONSE]"),
-    *("]~b]", "]~!b[", "[e~["),
-)
-"""Tokens of some families that a text may have by chance, as HTML or as a placeholder. They are defused, since the
-tokenizer of the prompt is unknown, but they are no reason to reject a definition."""
-TAG = re.compile(
-    r"<[^\s<>\[\]]*[^\W\d_][^\s<>\[\]]*>?|<\][^\s<>]+\[>|<\|[^\s<>]*>|\[/?[A-Z][A-Z_]+\]|\[/?[A-Z][A-Z ]+ [A-Z]+\]"
-)
-"""A marker inside a literal of a dialect: a tag or its beginning, or capital letters in brackets."""
-IN_TEMPLATE = re.compile(
-    r"</?[A-Za-z]{0,30}(?:think|[_:])[A-Za-z_:]{0,60}>|\[/?[A-Z][A-Z_]{2,60}\]|<\|[a-z_]{1,60}>|<[a-z_]{1,60}\|>"
-)
-"""A marker in the source of a chat template, besides the shapes."""
-BRACKETS = "<[]｜"
-"""Characters that a marker may begin with."""
 BROKEN = re.compile(f"([<\\[\\]｜]){INVISIBLE}|(?<=[A-Za-z]){INVISIBLE}(?={INVISIBLE}*:)")
 ESCAPED = "\\u200b"
 """The zero-width space in ASCII JSON."""
 
 BRACKET = re.compile(r"[<\[\]｜]")
-LABEL = re.compile(r"[A-Z][A-Za-z ]{0,40}:")
+BEGINNING = re.compile("|".join(map(beginning, (*SHAPES, *ALSO_SHAPES))))
+"""What a marker of a shape begins with."""
 LINES = r"\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
 """Characters that begin a line, besides a line feed."""
-TAIL = 64
+TAIL = 128
 """Characters at the end of a text that are searched for the beginning of a marker."""
-TAIL_SHAPE = re.compile(r"<[|｜][^\s<>]{0,60}")
 REMOVAL = re.compile(r"""replace\(\s*(?:'([^'\n]{1,60})'|"([^"\n]{1,60})")\s*,\s*(?:''|"")\s*\)""")
 """Where a chat template removes a word from a text."""
 
@@ -86,54 +51,6 @@ AHEAD = 200
 
 Clean = Callable[[str], str]
 Compiled = tuple[re.Pattern[str], frozenset[str], int, re.Pattern[str], bool]
-
-
-def control_markers(
-    d: Dialect | None, template: str | None = None, variables: Mapping[str, Any] | None = None
-) -> tuple[str, ...]:
-    """The strings that must never reach a model intact in text from outside: those of the dialect, of the template, of
-    any known family, and the values of variables such as bos_token."""
-    special = tuple(v for k, v in (variables or {}).items() if k.endswith("_token") and isinstance(v, str))
-    return _markers(d, template or "", special)
-
-
-@lru_cache(256)
-def _markers(d: Dialect | None, template: str, special: tuple[str, ...]) -> tuple[str, ...]:
-    own = (*(_of_dialect(d) if d else ()), *_of_template(template), *filter(_breakable, special))
-    return tuple(dict.fromkeys((*WELL_KNOWN, *ALSO_KNOWN, *own)))
-
-
-@lru_cache(256)
-def _of_dialect(d: Dialect) -> tuple[str, ...]:
-    told = replace(d, fences=(), models=(), speech=replace(d.speech, opening=(), system=""))
-    whole = (*d.control, *d.frame, *d.stop)
-    exact = [word.strip() for word in whole if _breakable(word.strip()) or LABEL.fullmatch(word.strip())]
-    literals = list(_literals(told))
-    if any(map(LABEL.fullmatch, exact)):  # a dialect with labels: also those of a call
-        exact += [word.strip() for word in literals if LABEL.fullmatch(word.strip())]
-    return tuple(dict.fromkeys((*exact, *(m for word in literals for m in TAG.findall(word) if len(m) > 2))))
-
-
-@lru_cache(64)
-def _of_template(template: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(IN_TEMPLATE.findall(template)))
-
-
-def _breakable(marker: str) -> bool:
-    return len(marker) > 2 and marker[0] in BRACKETS
-
-
-def _literals(value: object) -> Iterator[str]:
-    """Every text in a dialect's value, except its name and its defaults for reading."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, tuple):
-        for item in cast("tuple[object, ...]", value):
-            yield from _literals(item)
-    elif is_dataclass(value) and not isinstance(value, type):
-        for f in fields(value):
-            if f.name not in ("name", "origin"):
-                yield from _literals(getattr(value, f.name))
 
 
 def cleaner(
@@ -160,7 +77,7 @@ def cleaner(
         return match[0] + INVISIBLE
 
     def clean(text: str) -> str:
-        text = _defuse_end(whole(text), begins, notes) if text else ""
+        text = _defuse_end(whole(text), begins, notes)
         return replaced(labels, labelled, text, ahead) if speaking or f"{INVISIBLE}:" in text else text
 
     def whole(text: str) -> str:
@@ -190,19 +107,20 @@ def _note(notes: list[Note], marker: str) -> None:
 
 
 def _defuse_end(text: str, begins: frozenset[str], notes: list[Note]) -> str:
-    """The text with a possible beginning of a marker at its end defused."""
-    at = max(0, len(text) - TAIL)
-    window = text[at:]
+    """The text with a possible beginning of a marker at its end defused. Templates may trim whitespace behind it."""
+    end = len(text.rstrip())
+    at = max(0, end - TAIL)
+    window = text[at:end]
 
     def begun(match: re.Match[str]) -> str:
         rest = window[match.start() :]
-        if rest not in begins and not (begins and TAIL_SHAPE.fullmatch(rest)):
+        if rest not in begins and not (begins and BEGINNING.fullmatch(rest)):
             return match[0]
         _note(notes, rest)
         return match[0] + INVISIBLE
 
     new = BRACKET.sub(begun, window)
-    return text if new == window else text[:at] + new
+    return text if new == window else text[:at] + new + text[end:]
 
 
 @lru_cache(64)
@@ -240,7 +158,9 @@ def _pattern(markers: tuple[str, ...]) -> re.Pattern[str]:
     overlap."""
     parts: list[str] = []
     for bracket in BRACKETS:
-        rests = [re.escape(m[1:]) for m in sorted(markers, key=len, reverse=True) if m[0] == bracket]
+        words = sorted((m[1:] for m in markers if m[0] == bracket), key=lambda word: (word[0], -len(word)))
+        groups = groupby(words, key=lambda word: word[0])  # by their first character: few of them are tried in full
+        rests = [f"{re.escape(c)}(?:{'|'.join(re.escape(word[1:]) for word in group)})" for c, group in groups]
         for shape in (*SHAPES, *ALSO_SHAPES):
             begin = re.escape(bracket)
             rests += [shape.removeprefix(begin)] if shape.startswith(begin) else []
