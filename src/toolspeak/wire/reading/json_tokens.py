@@ -75,17 +75,13 @@ def _float(digits: str) -> float:
 
 _strict = json.JSONDecoder(parse_constant=_refuse, parse_int=_integer, parse_float=_float).raw_decode
 _lenient = json.JSONDecoder(strict=False).raw_decode
-_encode = json.encoder.encode_basestring
+quoted: Callable[[str], str] = json.encoder.encode_basestring
+"""Writes text as a JSON string."""
 
 
 def escaped(text: str) -> str:
     """Text as it is written inside a JSON string."""
-    return _encode(text)[1:-1]
-
-
-def quoted(text: str) -> str:
-    """Text as a JSON string."""
-    return _encode(text)
+    return quoted(text)[1:-1]
 
 
 LONG = 16_384

@@ -323,21 +323,22 @@ class LiteralReader(Machine):
 
     def content(self) -> bool:
         """The content of a string, as it arrives."""
-        s, quote = self.s, self.quote
+        s, quote, watch = self.s, self.quote, self.watch
         while True:
             text, pos = s.text, s.pos
-            m = quote.run(text, pos)
-            end = m.end() if m else pos
+            end = quote.run(text, pos).end()
             if end > pos:
-                piece = text[pos:end]
-                if quote.slash != "escape" or not literals.SAME(piece):
-                    piece = SIMPLE(literals.simple, piece) if quote.slash == "escape" and "\\" in piece else piece
-                    piece = escaped(piece)
+                content = piece = text[pos:end]
+                if not (same := quote.same) or not same(piece):
+                    piece = quoted(SIMPLE(literals.simple, piece) if same and "\\" in piece else piece)[1:-1]
                 self.emit(piece)
-                self.watch.content += text[pos:end]
+                watch.content += content
                 s.pos = end
             if end == len(text):
-                self.watch.let_pass(s, quote.lane, ArgumentsDelta if self.streams else None)
+                if len(watch.content) > missing_quotes.LONG:
+                    watch.shorten()
+                if self.streams:
+                    s.lane, s.delta, s.watch = quote.lane, ArgumentsDelta, watch
                 return False
             step = self.escape() if text[end] == "\\" and quote.slash else self.mark()
             if not step:

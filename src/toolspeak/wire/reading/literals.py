@@ -7,8 +7,9 @@ a fixed distance, so that none depends on how the text is cut.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, cast
 
 from ..dialect import Keywords
 from .source import CAP, GAP
@@ -180,16 +181,18 @@ SAME = re.compile(r'(?:[^"\\\x00-\x1f]++|\\["\\bfnrt])*+').fullmatch
 class Quote:
     """Quotes of one kind: the content that needs no further look, and the characters for which a piece needs one.
 
-    `slash` is the meaning of a backslash: "escape", "raw" (it protects a quote, and stays), or none.
+    `slash` is the meaning of a backslash: "escape", "raw" (it protects a quote, and stays), or none. `same` matches
+    content with escapes that means the same in a JSON string.
     """
 
-    __slots__ = ("lane", "run", "slash", "text", "whole")
+    __slots__ = ("lane", "run", "same", "slash", "text", "whole")
 
     def __init__(self, text: str, slash: str) -> None:
         c = re.escape(text[0])
         runs = {"escape": rf"(?:[^{c}\\]++|\\[abfnrtv\\'\"])*+", "raw": rf"(?s:[^{c}\\]++|\\.)*+", "": rf"[^{c}]*+"}
         self.text, self.slash = text, slash
-        self.run = re.compile(runs[slash]).match
+        self.same = SAME if slash == "escape" else None
+        self.run = cast("Callable[[str, int], re.Match[str]]", re.compile(runs[slash]).match)
         self.whole = re.compile(rf'([^{c}"\\\x00-\x1f]*){re.escape(text)}').match
         self.lane = re.compile(rf'[{c}"\\\x00-\x1f]').search
 
