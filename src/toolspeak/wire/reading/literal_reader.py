@@ -338,7 +338,7 @@ class LiteralReader(Machine):
                 if len(watch.content) > missing_quotes.LONG:
                     watch.shorten()
                 if self.streams:
-                    s.lane, s.delta, s.watch = quote.lane, ArgumentsDelta, watch
+                    s.fast_search, s.fast_event, s.watch = quote.lane, ArgumentsDelta, watch
                 return False
             step = self.escape() if text[end] == "\\" and quote.slash else self.mark()
             if not step:
