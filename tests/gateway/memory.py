@@ -43,9 +43,8 @@ CACHES = {
     "formats": 16_000_000,
     "indexes": 96_000_000,
     "words": 35_000_000,
-    "likelihoods": 30_000_000,
 }
-"""What the caches may hold, and what likelihoods leave in Python's allocator, as docs/explanation/security.md has it."""
+"""What the caches may hold, as docs/explanation/security.md has it."""
 FLAT = 2_000_000
 """Bytes by which a round may differ from the one before and the memory be flat."""
 CHAT = "/v1/chat/completions"
@@ -100,6 +99,16 @@ CHUNKED = b"POST /livez HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunke
 
 def _chat(text: str, **more: object) -> tuple[str, dict[str, object]]:
     return CHAT, {"model": "echo", "messages": [{"role": "user", "content": text}], **more}
+
+
+def _called(arguments: str) -> dict[str, object]:
+    """A conversation with a call of these arguments."""
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": f'{{"x": {arguments}}}'}}
+    turns = [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "ok"},
+    ]
+    return _body(tools=ANY_TOOL) | {"messages": [*HI, *turns]}
 
 
 def _endless(kind: str, number: int) -> tuple[str, dict[str, object]]:
@@ -165,9 +174,11 @@ CLASSES: dict[str, tuple[Ask, int, tuple[str, ...]]] = {
     "replies of calls": (posts(lambda i: _chat(CALL % '"y"' * n(200), tools=ANY_TOOL)), 1, TOOLS),
     "replies of openers": (posts(lambda i: _chat("<tool_call>" * n(20_000), tools=ANY_TOOL)), 1, TOOLS),
     "replies of arguments": (posts(lambda i: _chat(CALL % ("[" + "1," * n(400_000) + "1]"), tools=ANY_TOOL)), 1, TOOLS),
-    "replies of values": (posts(lambda i: _chat("[" + "1," * n(800_000) + "1]", response_format={"type": "json_object"})), 1, ("formats",)),
+    "replies of values": (posts(lambda i: _chat("[" + "1," * n(790_000) + "1]", response_format={"type": "json_object"})), 1, ("formats",)),
+    "replies of lists": (posts(lambda i: _chat(CALL % ("[" + "[]," * n(390_000) + "1]"), tools=ANY_TOOL)), 1, TOOLS),
+    "calls of lists": (posts(lambda i: (CHAT, _called("[" + "[]," * n(390_000) + "1]"))), 1, TOOLS),
     "wrong alternatives": (posts(lambda i: _chat(CALL % '[[[["y"]]]]', tools=[_tool("f", x=alternatives(10 if SCALE == 1 else 4))])), 1, TOOLS),
-    **{f"endless {kind}": (posts(partial(_endless, kind)), 1, ("likelihoods",) * ("likelihoods" in kind)) for kind in ENDLESS},
+    **{f"endless {kind}": (posts(partial(_endless, kind)), 1, ()) for kind in ENDLESS},
 }  # fmt: skip
 """Each class, how many of its requests are made at once, and the caches that it fills."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import tracemalloc
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
@@ -65,9 +66,9 @@ KINDS: dict[str, tuple[Endless, str]] = {
     "calls": (Endless(CallStart("add", "c"), ArgumentsDelta('{"a": "x"}'), CallEnd()), "128 calls"),
     "notes": (Endless(Noted(Note("fence", "x" * 300))), "characters of arguments"),
     "ids": (Endless(CallStart("f", "i" * 500), ArgumentsDelta("{}"), CallEnd()), "characters of arguments"),
-    "long tokens": (Endless(Logprobs([{"token": "x" * 300}])), "characters of likelihoods"),
-    "alternatives": (Endless(Logprobs([{"token": "x", "top_logprobs": [{"token": "y"}] * 10}])), "characters of likelihoods"),
-    "likelihoods": (Endless(Logprobs([{"token": "x"}] * 9000)), "the likelihoods of 131,072 tokens"),
+    "long tokens": (Endless(Logprobs([{"token": "x" * 300}])), "bytes of likelihoods"),
+    "alternatives": (Endless(Logprobs([{"token": "x", "top_logprobs": [{"token": "y"}] * 10}])), "bytes of likelihoods"),
+    "likelihoods": (Endless(Logprobs([{"token": "x"}] * 9000)), "bytes of likelihoods"),
 }  # fmt: skip
 
 
@@ -118,6 +119,31 @@ def test_the_gateway_ends_it_too(serve_models: Callable[..., Any], stream: bool,
     assert told.count('"finish_reason":"length"') == 2
     assert model.taken < 3 * SMALL
     assert model.closed == 2
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        {"token": "x", "logprob": -1.0, "top_logprobs": [{"token": "y", "logprob": -2.0}] * 20},
+        {"token": "x", "top_logprobs": [{"token": " y", "logprob": -0.12, "bytes": [32, 121]}] * 5},
+        {"token": "x", "y": [[]] * 50},
+        {"token": "x" * 500},
+    ],
+)
+def test_the_bound_of_likelihoods_is_that_of_their_memory(
+    token: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reply_bounds, "LIKELIHOODS", 2_000_000)
+    bounds, text = reply_bounds.ReplyBounds(), json.dumps([token])
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        taken = [json.loads(text)]
+        while bounds.takes(Logprobs(taken[-1])):
+            taken.append(json.loads(text))
+        assert tracemalloc.get_traced_memory()[0] - before < 1.5 * reply_bounds.LIKELIHOODS
+    finally:
+        tracemalloc.stop()
 
 
 def test_of_three_hundred_calls_no_more_run_than_a_reply_may_hold() -> None:

@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from toolspeak.gateway import body
 from toolspeak.gateway.body import parse_body
 from toolspeak.gateway.config.settings import Limits
-from toolspeak.schema import stepwise_json
+from toolspeak.schema import stepwise_json, value_count
 
 ODD = ("", ",", "]", "}", '"', "{", "x", "\\", " ", ":", "[", "1e999", "\ud800")
 
@@ -119,16 +118,16 @@ STRINGS = re.compile(r'"[^"]*(?:"|\Z)')
 def test_what_stands_outside_of_strings_is_the_same_in_pieces(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(seed)
     for _ in range(1_000):
-        monkeypatch.setattr(body, "PIECE", rng.choice((1, 2, 3, 10)))
+        monkeypatch.setattr(value_count, "PIECE", rng.choice((1, 2, 3, 10)))
         text = damaged(rng)
-        pieces = list(body._outside_strings(text))
+        pieces = list(value_count.outside_strings(text))
         assert "".join(pieces) == STRINGS.sub("", text.replace("\\\\", "").replace('\\"', "")), text
 
 
 def test_what_is_counted_is_counted_in_pieces() -> None:
     text = json.dumps([{"type": "text", "text": "a \\ b"}] * 40_000)
-    assert len(text) > 3 * body.PIECE
-    assert max(map(len, body._outside_strings(text))) <= body.PIECE
+    assert len(text) > 3 * value_count.PIECE
+    assert max(map(len, value_count.outside_strings(text))) <= value_count.PIECE
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -173,3 +172,15 @@ def test_no_value_nests_deeper_than_may_be_walked(opener: str, closer: str, fill
             stepwise_json.loads(nested(levels))
     flat = "[" + "[]," * 1_000 + '"' + "[" * 1_000 + '"]'
     assert len(stepwise_json.loads(flat)) == 1_001
+
+
+def test_a_text_of_too_many_values_is_not_parsed() -> None:
+    most = stepwise_json.VALUES
+    for text in ("[" + "[]," * most + "[]]", "[" + "1," * most + "1]", '{"a":[' + "{}," * most + "{}]}"):
+        with pytest.raises(ValueError, match="more than 800,000 values"):
+            stepwise_json.loads(text)
+        assert stepwise_json.loads_or(text, None) is None
+    text = json.dumps("[]," * most)
+    assert stepwise_json.loads(text) == "[]," * most
+    assert stepwise_json.loads("[1,2]", values=2) == [1, 2]
+    assert stepwise_json.loads_or("[1,2]", None, values=1) is None

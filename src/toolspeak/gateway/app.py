@@ -35,6 +35,7 @@ from .http_exchange import HttpExchange, Receive, Scope, Send
 from .limits.admission import Admission
 from .limits.batch_slots import BatchSlots
 from .limits.budgets import Metered, Spend, budgets_of
+from .limits.history_limits import check_history
 from .limits.memory_trimming import Trimmer
 from .limits.schema_limits import bounded_tools, with_usable_schema
 from .merge import side_by_side
@@ -263,6 +264,7 @@ class Gateway:
         """Answer a request whose body was read."""
         async with self.admitted(exchange):
             incoming = await (session.read(body) if session else exchange.understand(codec.read_request, body))
+            await check_history(incoming.request.messages, self.settings.limits)
             incoming = with_usable_schema(incoming, self.settings.limits)
             incoming, running = await self.hosted.add(*await self.hosted.join(incoming), exchange.key)
             served = self.find(incoming.model, exchange)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
 from typing import Any, NoReturn, cast
 
@@ -13,6 +12,7 @@ from ..api.json_stream import paired
 from ..errors import Refused
 from ..schema import stepwise_json
 from ..schema.validators import judge
+from ..schema.value_count import marks, outside_strings
 from ..types import Schema
 from .config.settings import Limits
 from .first_error import first_error
@@ -23,9 +23,6 @@ Receive = Callable[[], Awaitable[Message]]
 
 NAMED = 4
 """A body may have one object key for so many of its allowed values."""
-PIECE = 262_144
-"""Characters that are counted in one step, so that other threads can run between steps."""
-BACKSLASHES = re.compile(r"\\*")
 
 
 class Unreadable(ValueError):
@@ -95,7 +92,7 @@ def parse_body(raw: bytes, limits: Limits) -> dict[str, Any]:
         text = paired(raw.decode().removeprefix("\ufeff"))
         # Counted before parsing, because a value takes far more memory than its text. Strings are skipped.
         _check_count(raw, text, limits)
-        value: Any = stepwise_json.loads(text, parse_constant=_no_number, parse_float=_finite)
+        value: Any = stepwise_json.loads(text, values=len(text), parse_constant=_no_number, parse_float=_finite)
     except UnicodeDecodeError as error:
         raise _malformed(f"it is not UTF-8 (byte 0x{raw[error.start]:02x} at {error.start})") from None
     except RecursionError:
@@ -207,35 +204,18 @@ def _count(body: dict[str, Any], schema: Schema) -> None:
 def _check_count(raw: bytes, text: str, limits: Limits) -> None:
     """Raises Refused for too many values or object keys. Keys take ten times as long to read."""
     named = limits.values // NAMED
-    if len(raw) <= named or (_marks(raw) <= limits.values and raw.count(b":") <= named):
+    if len(raw) <= named:
         return
-    marks = names = 0
-    for bare in _outside_strings(text):
-        marks += _marks(bare)
+    if marks(raw) <= limits.values and raw.count(b":") <= named:
+        return
+    values = names = 0
+    for bare in outside_strings(text):
+        values += marks(bare)
         names += bare.count(":")
-    if marks > limits.values:
+    if values > limits.values:
         raise _malformed(f"it contains more than {limits.values:,} values")
     if names > named:
         raise _malformed(f"it contains more than {named:,} object keys")
-
-
-def _marks(text: Any) -> int:
-    """Estimate the number of values in a text: one per comma, and one per bracket."""
-    return sum(map(text.count, (",", "{", "[") if isinstance(text, str) else (b",", b"{", b"[")))
-
-
-def _outside_strings(text: str) -> Iterator[str]:
-    """Yield the parts of a JSON text outside of its strings. In pieces, because one step of C code over the whole text
-    would block the interpreter."""
-    at, inside = 0, False
-    while at < len(text):
-        end = at + PIECE
-        if text[end - 1 : end] == "\\":  # do not cut an escape sequence in two
-            end = BACKSLASHES.match(text, end).end() + 1  # type: ignore[union-attr]
-        parts = text[at:end].replace("\\\\", "").replace('\\"', "").split('"')
-        yield "".join(parts[inside::2])
-        inside ^= len(parts) % 2 == 0
-        at = end
 
 
 def _too_large(limits: Limits) -> Refused:

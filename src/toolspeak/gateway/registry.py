@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -15,6 +17,7 @@ from ..errors import Refused, UsageError
 from ..events import Event
 from ..models.base import Model
 from ..models.fallback import Adaptive, adapted, calling
+from ..models.offload import LARGE, offloaded, request_size
 from ..models.pool import Care, Pool
 from ..models.recording import FileTape, Recorder
 from ..models.resolve import bare, model as named_model, over_http
@@ -55,9 +58,25 @@ class Served:
     ) -> AsyncGenerator[Event | Done[Reply]]:
         """Yield the events of a reply; see `generation.answer`. Calls of `eager` tools are streamed as they are
         written."""
+        if request_size(request) < LARGE:
+            return self._answered(*self._as_read(request), whole, eager)
+        return self._later(request, whole, eager)
+
+    async def _later(
+        self, request: Request, whole: bool, eager: Collection[str]
+    ) -> AsyncGenerator[Event | Done[Reply]]:
+        """Yield the events of a reply to a long conversation, which is read in a thread."""
+        read = await asyncio.to_thread(self._as_read, request)
+        async with aclosing(self._answered(*read, whole, eager)) as events:
+            async for event in events:
+                yield event
+
+    def _answered(
+        self, request: Request, times: int, notes: list[Note], whole: bool, eager: Collection[str]
+    ) -> AsyncGenerator[Event | Done[Reply]]:
+        """Yield the events of a reply to a request as the model reads it."""
         wanted = self.settings.arguments
         live = eager if wanted == "auto" else wanted == "live"
-        request, times, notes = self._as_read(request)
         if 0 < self.settings.repeats_ended <= times:
             return in_words(ended(request.messages, times), request, Note("repeats-ended", str(times)))
         events = answer(request, self._with_selection(request), tries=self.settings.tries, live=live, whole=whole)
@@ -85,7 +104,7 @@ class Served:
 
     async def narrowed(self, request: Request) -> Request:
         """Return the request with the tools that the model sees first."""
-        request, *_ = self._as_read(request)
+        request, *_ = await offloaded(request_size(request), self._as_read, request)
         return await narrowed(self._with_selection(request), request)
 
     def _with_selection(self, request: Request) -> Model:

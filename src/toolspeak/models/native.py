@@ -19,7 +19,7 @@ from ..wire.reading.restoring import Restorer
 from .base import Model
 from .http import Http
 from .http.providers import hosted
-from .offload import offloaded
+from .offload import offloaded, request_size
 from .strategy import by_its_name
 from .text_calls import Listener
 from .wrapper import Wrapper
@@ -54,11 +54,16 @@ class Native(Wrapper[Model]):
         """The request as it is sent. For a server of your own, the markers in its texts are broken."""
         return request if hosted(self.server.address.shown) else cleaned_request(request, self.own)
 
-    async def stream(self, request: Request) -> AsyncGenerator[Event]:
-        """The reply's events: calls in its text are calls, and markers that were broken in the request are whole."""
+    def _sent(self, request: Request) -> tuple[Request, bool]:
+        """The request as it is sent, and whether any text in it was broken."""
         sent = self.cleaned(request)
         rows = [(tool.name, tool.description, tool.parameters) for tool in sent.tools or ()]
-        restorer = Restorer() if was_broken(sent.messages) or was_broken(rows) else None
+        return sent, was_broken(sent.messages) or was_broken(rows)
+
+    async def stream(self, request: Request) -> AsyncGenerator[Event]:
+        """The reply's events: calls in its text are calls, and markers that were broken in the request are whole."""
+        sent, broken = await offloaded(request_size(request), self._sent, request)
+        restorer = Restorer() if broken else None
         listener: Listener | None = None
         async with aclosing(cast("AsyncGenerator[Event]", self.model.stream(sent))) as events:
             async for event in events:

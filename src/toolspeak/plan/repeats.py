@@ -27,13 +27,16 @@ Turns = Sequence[tuple[int, int]]
 def counted_turns(messages: Sequence[Message]) -> Turns:
     """The turns of a conversation."""
     rows: list[tuple[int, int]] = []
-    signature: object = None
+    shape: object = None
+    arguments: list[Any] = []
     times = start = 0
     for first, last in _turns(messages):
         if any(map(_answers, messages[start:first])):
             times = 0
-        now = _signature(messages[first], messages[first + 1 : last + 1])
-        times, signature = (times + 1 if now == signature else 1), now
+        turn = messages[first : last + 1]
+        before, others, shape, arguments = shape, arguments, _shape(turn), _arguments(turn)
+        same = all(map(_same, arguments, others)) if shape == before else False
+        times = times + 1 if same else 1
         start = last + 1
         rows.append((last, times))
     return rows
@@ -83,13 +86,21 @@ def _answers(message: Message) -> bool:
     return message.get("role") == "assistant" and not _calls(message)
 
 
-def _signature(turn: Message, results: Sequence[Message]) -> object:
-    """A value that is equal for the same calls with the same results, whatever their ids and the order of arguments."""
-    calls = [record(call.get("function")) for call in _calls(turn)]
-    return (
-        [(call.get("name"), _canonical(call.get("arguments"))) for call in calls],
-        [message.get("content") for message in results],
-    )
+def _shape(turn: Sequence[Message]) -> object:
+    """The names of a turn's calls, and the results: what is equal in turns that repeat, whatever the ids of the calls."""
+    names = [record(call.get("function")).get("name") for call in _calls(turn[0])]
+    return names, [message.get("content") for message in turn[1:]]
+
+
+def _arguments(turn: Sequence[Message]) -> list[Any]:
+    return [record(call.get("function")).get("arguments") for call in _calls(turn[0])]
+
+
+def _same(arguments: Any, others: Any) -> bool:
+    """Whether two calls have the same arguments, in whatever order. They are parsed only if their texts differ."""
+    if arguments == others:
+        return True
+    return _canonical(arguments) == _canonical(others)
 
 
 def _canonical(arguments: Any) -> object:

@@ -6,7 +6,8 @@ member, with the functions of the standard library; everything smaller is one ca
 are the same as those of `json.loads`. It takes about three times as long.
 
 Text that nests deeper than DEEPEST is refused: code that walks its value calls a function for each level, and Python
-takes about a thousand calls inside one another.
+takes about a thousand calls inside one another. So is text of more values than VALUES, whose lists would take hundreds of
+megabytes and seconds.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from decimal import Decimal
 from itertools import groupby, islice
 from typing import Any, cast
 
+from .value_count import has_more
+
 LARGE, MANY = 100_000, 50_000
 """A text with more characters, or with more names and lists, is parsed in pieces."""
 PIECE = 16_384
@@ -28,6 +31,8 @@ ROW = 1_000
 """Scalar values that are written in one step."""
 DEEPEST = 200
 """Containers inside one another that a value may have."""
+VALUES = 800_000
+"""Values, as `value_count` counts them, that a text may have."""
 TOO_DEEP = f"more than {DEEPEST} containers inside one another"
 SHALLOW = 8
 """Levels that are counted by removing the innermost brackets of the text."""
@@ -46,9 +51,11 @@ TOKEN = re.compile(rf'[\[{{](?:[^\[\]{{}}"]++|{STRING}){{0,64}}+[\]}}]|{STRING}|
 """Matches a small container of scalars, a string, or a bracket. It never backtracks, so that its time is linear."""
 
 
-def loads(text: str, **options: Callable[[str], Any]) -> Any:
-    """Like `json.loads`. `options` are `parse_constant` and `parse_float`. Raises ValueError, and RecursionError for text
-    that nests deeper than DEEPEST."""
+def loads(text: str, *, values: int = VALUES, **options: Callable[[str], Any]) -> Any:
+    """Like `json.loads`. `options` are `parse_constant` and `parse_float`. Raises ValueError, also for text of more than
+    `values` values, and RecursionError for text that nests deeper than DEEPEST."""
+    if has_more(text, values):
+        raise ValueError(f"it contains more than {values:,} values")
     if len(text) < LARGE or text.count(":") + text.count("[") < MANY:
         value = json.loads(text, **cast("Any", options))
         if too_deep(text, value):
@@ -71,10 +78,10 @@ def exact_number(text: str) -> float | Digits:
     return value if not math.isfinite(value) or Decimal(repr(value)) == Decimal(text) else Digits(text)
 
 
-def loads_or(text: str, default: Any, **options: Callable[[str], Any]) -> Any:
-    """What `loads` gives; `default` for a text that is not JSON or nests too deep."""
+def loads_or(text: str, default: Any, *, values: int = VALUES, **options: Callable[[str], Any]) -> Any:
+    """What `loads` gives; `default` for a text that is not JSON, nests too deep or has too many values."""
     try:
-        return loads(text, **options)
+        return loads(text, values=values, **options)
     except (ValueError, RecursionError):
         return default
 

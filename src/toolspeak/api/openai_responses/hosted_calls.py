@@ -23,6 +23,8 @@ from ..tool_errors import error_text
 
 OURS = "toolspeak"
 FAILED = "mcp_tool_execution_error"
+SEALED_VALUES = 8
+"""More values than `sealed_run` writes. A client can seal anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +148,7 @@ def sealed_events(item: Payload, index: int) -> Iterator[tuple[str, Payload]]:
 def opened_run(text: Any) -> tuple[str, str, str, str] | None:
     """Return the id of the call's item, the tool's name, the arguments and the result from `sealed_run`; None for
     anything else."""
-    try:
-        content = record(json.loads(unseal(str(text))))
-    except (ValueError, RecursionError):
-        return None
+    content = record(loads_or(unseal(str(text)).decode("utf-8", "replace"), None, values=SEALED_VALUES))
     texts = [text for field in ("item", "name", "arguments", "result") if isinstance(text := content.get(field), str)]
     return (texts[0], texts[1], texts[2], texts[3]) if len(texts) == 4 else None
 

@@ -15,6 +15,7 @@ from ...models.wrapper import count
 from ...plan.token_estimate import about, about_request
 from ...types import Reply, Request, Usage
 from ..http_exchange import HttpExchange
+from ..limits.history_limits import check_history
 
 if TYPE_CHECKING:
     from ..app import Gateway
@@ -24,6 +25,7 @@ async def count_tokens(gateway: Gateway, exchange: HttpExchange, _: str) -> None
     """Answer with `input_tokens`. Nothing is generated."""
     body = await gateway.read(exchange, anthropic.COUNT_BODY)
     incoming = await exchange.understand(anthropic.read_request, body)
+    await check_history(incoming.request.messages, gateway.settings.limits)
     served = gateway.find(incoming.model, exchange)
     exchange.tell_ignored(incoming.ignored)
     async with gateway.admitted(exchange):

@@ -255,9 +255,7 @@ class _Reading:
     def turn(self, key: str) -> _Turn | None:
         """Return a turn; None if it is missing."""
         if key not in self.turns and (text := self.text(key)):
-            self.turns[key] = _Turn(
-                text.previous, stepwise_json.loads(text.input), stepwise_json.loads(text.body)["output"]
-            )
+            self.turns[key] = _Turn(text.previous, _loads(text.input), _loads(text.body)["output"])
         return self.turns.get(key)
 
     def chain(self, last: str, *, whole: bool = True) -> Items:
@@ -307,3 +305,8 @@ def _missing(last: str, key: str) -> Refused:
             "as input"
         )
     return Refused(message, code="previous_response_not_found", param="previous_response_id")
+
+
+def _loads(text: str) -> Any:
+    """Parse what was stored, which was checked when it came."""
+    return stepwise_json.loads(text, values=len(text))

@@ -1,9 +1,9 @@
 """Limits the size of one reply. A larger one ends as if it was cut at its length.
 
 A deadline does not limit how much a model can send until then. Each kind of content is counted separately, since each
-is stored until the reply is over: texts, thoughts and the arguments of all calls in characters; calls, notes and
-tokens with likelihoods in number. What the likelihoods hold is counted in characters as well, since a server may send
-any number of alternatives, and anything beside them. What came before the limit stays; a call that is open then is cut, and so never run.
+is stored until the reply is over: texts, thoughts and the arguments of all calls in characters; calls and notes in
+number; likelihoods in bytes of memory, since a server may send any number of alternatives, and anything beside them.
+What came before the limit stays; a call that is open then is cut, and so never run.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ CHARACTERS = 12_000_000
 """Characters of the text, of the thought, and of the arguments of all calls: about three million tokens each."""
 CALLS = 128
 NOTES = 10_000
-TOKENS = 131_072
-"""The most tokens with likelihoods."""
-LIKELIHOODS = 6_000_000
-"""The most characters of tokens with likelihoods and of the alternatives to them, with all that a server says of them.
-They take about ten times as many bytes."""
+LIKELIHOODS = 20_000_000
+"""The most bytes of memory, as an estimate, of likelihoods: of the tokens, of the alternatives to them, and of all that a
+server sends with them. About 2,500 tokens have room with 20 alternatives each."""
+OBJECT, LIST = 200, 80
+"""The bytes that a JSON object with a few fields, and a list, take besides their characters."""
 
 
 class ReplyBounds:
@@ -32,7 +32,7 @@ class ReplyBounds:
     def __init__(self) -> None:
         self._text = self._thought = self._arguments = CHARACTERS
         self._likelihoods = LIKELIHOODS
-        self._calls, self._notes, self._tokens = CALLS, NOTES, TOKENS
+        self._calls, self._notes = CALLS, NOTES
         self._open = False
 
     def takes(self, event: Event) -> bool:
@@ -56,11 +56,10 @@ class ReplyBounds:
                 self._arguments -= len(note.detail)
                 self._notes -= 1
             case Logprobs(tokens):
-                self._tokens -= len(tokens)
                 self._likelihoods -= _size(tokens)
             case _:
                 pass
-        return min(self._thought, self._arguments, self._calls, self._notes, self._tokens, self._likelihoods) >= 0
+        return min(self._thought, self._arguments, self._calls, self._notes, self._likelihoods) >= 0
 
     def ending(self) -> list[Event]:
         """The last events of a reply that exceeds the limits."""
@@ -70,8 +69,7 @@ class ReplyBounds:
             f"{CHARACTERS:,} characters of arguments": self._arguments,
             f"{CALLS} calls": self._calls,
             f"{NOTES:,} notes": self._notes,
-            f"the likelihoods of {TOKENS:,} tokens": self._tokens,
-            f"{LIKELIHOODS:,} characters of likelihoods": self._likelihoods,
+            f"{LIKELIHOODS:,} bytes of likelihoods": self._likelihoods,
         }
         bound = next(name for name, left in counts.items() if left < 0)
         note = Note("reply-bound", f"the reply was ended here: it holds more than {bound}")
@@ -80,8 +78,9 @@ class ReplyBounds:
 
 
 def _size(tokens: Sequence[Mapping[str, Any]]) -> int:
-    """The size of likelihoods in characters; one that nests too deep to be written is too large."""
+    """Estimate the bytes of memory of likelihoods; one that nests too deep to be written is too large."""
     try:
-        return len(repr(tokens))
+        text = repr(tokens)
     except RecursionError:
-        return LIKELIHOODS
+        return LIKELIHOODS + 1
+    return len(text) + OBJECT * text.count("{") + LIST * text.count("[")
