@@ -25,6 +25,8 @@ import toolspeak as ts
 from toolspeak.cli import main
 from toolspeak.sources.mcp import McpTools
 from toolspeak.sources.mcp.config import address as address_of
+from toolspeak.sources.mcp.session import Server
+from toolspeak.sources.pins import Pins
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
@@ -638,7 +640,12 @@ def test_pins_know_a_server_by_its_place(tmp_path: Path, monkeypatch: pytest.Mon
         ("python a", ["python a", "python -m a"]),
         ("python a (in a)", [{"command": "python", "args": ["-m", "a"], "cwd": "a"}, {"command": "python", "args": ["a"], "cwd": "{here}/a"}]),
         ("python a (in b)", [{"command": "python", "args": ["-m", "a"], "cwd": "b"}]),
-        ("python a/server.py -v", [{"command": "python", "args": ["server.py", "-v"], "cwd": "a"}, "python a/server.py -v"]),
+        ("python a/server.py -v", [{"command": "python", "args": ["server.py", "-v"], "cwd": "a"}, {"command": "python", "args": ["{here}/a/server.py", "-v"], "cwd": "b"}, "python a/server.py -v"]),
+        ("python a/server.py", ["python3 -W ignore a/server.py", "python3.11 -X dev -uX a=b a/server.py", "/usr/bin/python3.13t a/server.py", "pythonw.exe a/server.py"]),
+        ("python a/server.py", ["env python a/server.py", "/usr/bin/env -i -u HOME A=b.c PATH=/x python3 -Wignore::a=b a/server.py"]),
+        ("python a -W x", ["python3 -m a -W x", "python -Im a -W x", "python -ma -W x"]), ("python -ma", ["python -c -ma", "python -Wx -Ic-ma"]),
+        ("node a/server.py", ["node --import ./x.mjs -r y --env-file=z a/server.py", "node20 a/server.py"]), ("env", ["env"]), ("env A=b", ["env A=b"]),
+        ("server2 a", ["server2 a"]), ("npx a", ["env npx -y a"]),
         ("node a", ["node ./a", {"command": "node", "args": ["."], "cwd": "a"}]),
         ("a/server.py", ["a/server.py", "{here}/a/server.py", "a/../a/server.py"]),
         ("a/server.py --admin", ["a/server.py --admin"]), ("python -m", ["python -m"]),
@@ -673,6 +680,27 @@ def test_a_changed_definition_is_refused_under_another_spelling_too(
     with ts.mcp([program, f"./{Path(script).name}", *rest], timeout=PATIENT, pins=told.pins) as box:
         assert len(box)
     assert json.loads(told.pins.read_text("utf-8")) == pins
+
+
+@pytest.mark.parametrize(
+    "known", ["mcp:python {link}/server.py", "mcp:python3 link/server.py", "mcp:python -m a (in link)"]
+)
+def test_a_server_is_known_by_a_link_too(known: str, tmp_path: Path) -> None:
+    """A link is followed to recognize a server, but its target is not its name: an update may point it elsewhere."""
+    (tmp_path / "v1").mkdir()
+    (tmp_path / "v1" / "server.py").write_text("")
+    (tmp_path / "link").symlink_to("v1")
+    known = known.format(link=tmp_path / "link")
+    pins = Pins(tmp_path / "pins.json")
+    pins.accept(known, [{"name": "f"}])
+    command = "python -m a" if "-m" in known else f"python {tmp_path}/v1/server.py"
+    cwd = str(tmp_path / "v1") if "-m" in known else None
+    direct = Server(address_of(command, cwd=cwd), timeout=9)
+    assert direct.key(pins) == known
+    other = Server(address_of("python -m b", cwd=cwd), timeout=9)
+    assert other.key(pins) != known
+    by_link = address_of(f"python3.12 {tmp_path}/link/server.py")
+    assert by_link.seen_from(tmp_path) == "python link/server.py"
 
 
 def test_what_was_pinned_under_a_command_line_as_it_was_written_stays_pinned(told: Told) -> None:

@@ -13,7 +13,7 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -104,6 +104,14 @@ class Pins:
             pins = self._read()
             pins.setdefault(new, dict(pins.get(old, {})))
             self._write(pins)
+
+    def known_as(self, source: str, resolved: Callable[[str], str]) -> str:
+        """Return the name under which a source is pinned: its own, or one that resolves to the same."""
+        known = self._read()
+        if source in known:
+            return source
+        wanted = resolved(source)
+        return next((name for name in known if resolved(name) == wanted), source)
 
     def forget(self, source: str) -> bool:
         """Delete the pins of a source. Return whether there were any."""

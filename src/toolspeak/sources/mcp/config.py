@@ -9,7 +9,6 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
-from itertools import dropwhile
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -18,6 +17,7 @@ from ...errors import MissingExtra, UsageError
 from ...files import read_json
 from ...schema.phrases import short
 from ..secret_removal import in_header
+from .server_identity import identity, plain_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,54 +51,13 @@ class Address:
         return [*(one for value in self.headers.values() for one in in_header(value)), *held, *map(unquote, held)]
 
     def seen_from(self, folder: Path) -> str:
-        """Return the identity of the server in the lock file, independent of its notation; paths inside `folder` become
-        relative.
-
-        A server is identified by the program that is run, not by how it is run: a program in a folder of programs by
-        its name, and options before the program do not count. A file or folder is identified by its path, without one
-        by the working folder. An address is identified by host and path, without the query, which may be secret.
-        """
-        if self.url:
-            return plain_url(self.url)
-        here = os.path.abspath(os.path.expanduser(self.cwd or "."))
-        base = os.path.join(os.path.abspath(folder), "")
-        program, *rest = self.command
-        runs = list(dropwhile(_SWITCH.fullmatch, rest)) or rest
-        words = [_program(program, here, base)]
-        places = [_place(word, here) for word in runs]
-        words += [place.removeprefix(base) or word for place, word in zip(places, runs, strict=True)]
-        known = shlex.join(words)
-        return known if self.cwd is None or any(places) else f"{known} (in {here.removeprefix(base)})"
+        """Return the identity of the server in the lock file: see `server_identity`. Of an address it is the host and the
+        path, without the query, which may be secret."""
+        return plain_url(self.url) if self.url else identity(self.command, self.cwd, folder)
 
 
 _KEY = 16
 """The shortest value in an address's query that may be a key; a shorter one is an ordinary word."""
-_SWITCH = re.compile(r"-[^=]*")
-_PATH = re.compile(r"\.{1,2}|.*[/\\].*", re.DOTALL)
-
-
-def _program(word: str, here: str, base: str) -> str:
-    """Return a program by its name if it is on the PATH or among other programs, else by its path."""
-    folder, name = os.path.split(word)
-    if os.path.basename(folder).lower() in ("", "bin", "sbin", "scripts"):
-        return name
-    return (_place(word, here) or word).removeprefix(base)
-
-
-def _place(word: str, here: str) -> str:
-    """Return the path of the file, or of the folder, that a word names; "" if it names none."""
-    place = os.path.normpath(os.path.join(here, os.path.expanduser(word)))
-    is_there = os.path.exists if _PATH.fullmatch(word) else os.path.isfile
-    return place if is_there(place) else ""
-
-
-def plain_url(url: str) -> str:
-    """Return an address in its normal form: scheme, host, port and path."""
-    parts = urlsplit(url)
-    host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else str(parts.hostname)
-    usual = parts.port in (None, {"http": 80, "https": 443}.get(parts.scheme.lower()))
-    port = "" if usual else f":{parts.port}"
-    return urlunsplit((parts.scheme.lower(), host.rstrip(".") + port, parts.path.rstrip("/"), "", ""))
 
 
 def address(

@@ -19,7 +19,8 @@ from typing import IO, Any, cast
 
 from ...errors import UsageError
 from ...files import replacing, state_folder, take_lock, user_path
-from .config import Address, plain_url
+from .config import Address
+from .server_identity import plain_url
 
 VARIABLE = "TOOLSPEAK_LOGINS"
 FORM = 1

@@ -24,6 +24,7 @@ from .config import Address
 from .connection import Connection, listed
 from .logins import Logins, default_path
 from .results import value_of
+from .server_identity import resolved
 from .transports import Request
 
 if TYPE_CHECKING:
@@ -283,10 +284,12 @@ class Server:
         }
 
     def key(self, pins: Pins) -> str:
-        """Return the server's key in the lock file. Pins under an older form of the key are moved."""
-        key = f"mcp:{self.address.seen_from(pins.path.parent)}"
+        """Return the server's key in the lock file: the one under which it is known. Pins under its command as written are
+        moved."""
+        folder = pins.path.parent
+        key = f"mcp:{self.address.seen_from(folder)}"
         pins.adopt(f"mcp:{self.address.description}", key)
-        return key
+        return pins.known_as(key, lambda source: resolved(source, folder))
 
 
 class Remote:
