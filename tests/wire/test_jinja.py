@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Any
 
@@ -146,3 +147,30 @@ def test_a_long_template_is_not_searched_for_each_of_its_variables() -> None:
     looked_at = [note.detail for note in notes if note.rule == "variable-not-given"]
     assert looked_at == names[: len(looked_at)]
     assert 0 < len(looked_at) <= 2_000_000 // len(template)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "strftime_now(messages)",
+        "strftime_now()",
+        "messages | indent",
+        "messages | tojson(separators=1)",
+        "1 | tojson(foo=1)",
+    ],
+)
+def test_a_function_that_is_given_something_else_is_an_error_of_the_template(call: str) -> None:
+    template = f"{{{{ {call} }}}}"
+    with pytest.raises(TemplateError, match="the chat template cannot be rendered: "):
+        ts.render("Hi", None, "hermes", template=template, now=NOW)
+
+
+def test_indented_json_is_bounded_while_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jinja, "OUTPUT", 100_000)
+    deep: list[object] = []
+    for _ in range(90):
+        deep = [deep, 1]
+    with pytest.raises(TemplateError, match="at most 100000 characters"):
+        jinja.tojson([deep] * 50, indent=4)
+    assert len(jinja.tojson([1], indent=10**9)) < 2_000
+    assert jinja.tojson([1, {"a": []}], indent=2) == json.dumps([1, {"a": []}], indent=2)

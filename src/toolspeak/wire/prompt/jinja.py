@@ -14,12 +14,14 @@ from datetime import datetime
 from typing import Any, cast
 
 from ...errors import TemplateError
-from .jinja_limits import MOST, too_deep
+from .jinja_limits import FAILURES, MOST, too_deep
 
 SIZE = 1_000_000
 """The most characters of a template."""
 FUEL, FUEL_EACH, MOST_FUEL = 2_000_000, 20_000, 50_000_000
 """The steps of a template: a base, more for each message and tool, and a maximum, which takes some seconds."""
+WIDEST = 1_000
+"""The most characters of an indentation of JSON."""
 OUTPUT = 20_000_000
 """The most characters of a prompt."""
 UNKNOWN = (
@@ -116,8 +118,10 @@ def _rendered(template: str, context: dict[str, Any], now: datetime | None) -> s
         why, kind = str(e).splitlines()[0], e.kind
     except RecursionError:
         why, kind = "recursion limit exceeded", "OutOfFuel"
-    except UnicodeEncodeError as e:
-        why, kind = str(e).splitlines()[0], ""
+    except TemplateError:
+        raise
+    except FAILURES as e:  # of a function below, to which the template gives something else than it takes
+        why, kind = f"{type(e).__name__}: {e}".replace("_helpers.<locals>.", ""), ""
     if kind in UNKNOWN or " % operator" in why:
         return _by_jinja2(template, context, now, why)
     raise TemplateError(f"the chat template cannot be rendered: {why}")
@@ -232,12 +236,24 @@ def _functions(template: str, tools: Sequence[Mapping[str, Any]] | None, now: da
 def tojson(
     value: object,
     ensure_ascii: bool = False,
-    indent: int | None = None,
+    indent: int | str | None = None,
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,
 ) -> str:
     """JSON as chat templates expect it, without HTML escapes."""
     pair = (separators[0], separators[1]) if separators else None
-    return json.dumps(
-        value, indent=indent, ensure_ascii=ensure_ascii, separators=pair, sort_keys=sort_keys, default=str
+    if isinstance(indent, int):
+        indent = min(indent, WIDEST)
+    encoder = json.JSONEncoder(
+        indent=indent, ensure_ascii=ensure_ascii, separators=pair, sort_keys=sort_keys, default=str
     )
+    if indent is None:
+        return encoder.encode(value)
+    pieces: list[str] = []
+    left = OUTPUT
+    for piece in encoder.iterencode(value):  # deeply nested data grows with each level's indentation
+        left -= len(piece)
+        if left < 0:
+            raise TemplateError(f"expected the chat template to write at most {OUTPUT} characters, it goes on")
+        pieces.append(piece)
+    return "".join(pieces)

@@ -10,6 +10,7 @@ from math import prod
 from typing import Any, cast
 
 from ...errors import TemplateError
+from .jinja_limits import FAILURES
 
 GROWING = ("replace", "join", "center", "indent", "format", "wordwrap", "ljust", "rjust", "zfill", "expandtabs")
 """Filters and methods whose result may be much longer than their inputs."""
@@ -48,7 +49,7 @@ def render_sandboxed(
         why = str(e)
     except TemplateError:
         raise
-    except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as e:
+    except FAILURES as e:
         why = f"{type(e).__name__}: {e}"
     raise TemplateError(f"the chat template cannot be rendered: {why}")
 
