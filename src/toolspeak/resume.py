@@ -172,7 +172,7 @@ def _without_running(call: ToolCall, decision: Any) -> ToolResult:
 class _Paused:
     """A conversation that ends with calls of which some have no result yet.
 
-    `open` are those calls by id. `kept` are stored results of calls that ran before, by the digests of their
+    `open` are those calls by id. `stored` are stored results of calls that ran before, by the digests of their
     approvals. `closed` are the digests of calls that were refused or answered before.
     """
 
@@ -188,7 +188,7 @@ class _Paused:
             raise UsageError("there is nothing to resume: expected a reply with pending calls, received one without")
         at = places[-1]
         self.before, self.asking, self.results = list(messages[:at]), messages[at], list(messages[at + 1 :])
-        self.pending, self.kept, self.closed = {one.id: one for one in pending}, stored, closed
+        self.pending, self.stored, self.closed = {one.id: one for one in pending}, stored, closed
         done = {message.get("tool_call_id") for message in self.results}
         calls = [read_call(call) for call in self.asking.get("tool_calls", [])]
         self.ids = [call.id for call in calls]
@@ -211,7 +211,7 @@ class _Paused:
     def _edited(self, call: ToolCall, edit: Edit, box: Toolbox) -> ToolCall:
         """The call with other arguments. Raises UsageError if the tool cannot be called with them."""
         call = replace(call, arguments=dict(edit.arguments), json="")
-        has_run = self.pending[call.id].digest in self.kept
+        has_run = self.pending[call.id].digest in self.stored
         if not has_run and (error := box.validate(call).error):
             raise UsageError(
                 f"{call.id[:80]}: these arguments cannot replace those of the call, which stays pending: {error}"
@@ -229,7 +229,7 @@ class _Paused:
 
     def ran_before(self, call: ToolCall) -> ToolResult | None:
         """The stored result, if the call ran before with these arguments."""
-        stored = self.kept.get(self.pending[call.id].digest)
+        stored = self.stored.get(self.pending[call.id].digest)
         return stored.result(call.id, call.name) if stored and stored.arguments == canonical(call.arguments) else None
 
     def with_results(self, results: Sequence[ToolResult]) -> list[Message]:
@@ -251,7 +251,7 @@ class _Paused:
         """Raises StaleApproval if the approval would be for something else than was shown, or comes too late."""
         if one.digest in self.closed:
             raise _stale(one, "it was refused or answered before, and then it is closed")
-        if one.digest not in self.kept:  # otherwise it has run already
+        if one.digest not in self.stored:  # otherwise it has run already
             self._check_tool(one, box)
         if call_digest(one.definition, one.id, one.arguments, self.before, one.expires) != one.digest:
             raise _stale(

@@ -119,7 +119,7 @@ def test_what_was_used_last_is_kept_within_a_size() -> None:
     assert small(described("a")) is not kept
     large = described(*[f"t{i}" for i in range(50)])
     assert small(large) is not small(large)
-    assert small._kept.size <= 8_000
+    assert small._toolsets.size <= 8_000
 
 
 def test_what_is_no_tool_is_not_kept() -> None:

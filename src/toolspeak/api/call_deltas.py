@@ -79,19 +79,19 @@ class CallStream:
 
     def __init__(self, ids: Callable[[], str] | None = None) -> None:
         self.count = 0
-        self._made = 0
+        self._created = 0
         self._ids = ids
         self._by_index: dict[int, _Call] = {}
         self._by_id: dict[str, _Call] = {}
         self._queue: deque[_Call] = deque()
         self._last: _Call | None = None
         self._notes: list[Event] = []
-        self._held = 0
+        self._buffered = 0
 
     def hold(self, characters: int) -> None:
         """Counts characters that are kept until later. Raises ServerFailed for more than LONGEST."""
-        self._held += characters
-        if self._held > LONGEST:
+        self._buffered += characters
+        if self._buffered > LONGEST:
             raise ServerFailed(f"the server sent more than {LONGEST:,} characters of calls that it did not end")
 
     def note(self, note: Note) -> None:
@@ -188,8 +188,8 @@ class CallStream:
         return events
 
     def _make_id(self) -> str:
-        self._made += 1
-        return self._ids() if self._ids else f"call_{self._made}"
+        self._created += 1
+        return self._ids() if self._ids else f"call_{self._created}"
 
     def _finish(self, call: _Call, *, cut: bool = False) -> list[Event]:
         events = self._flush(call, last=True)  # start it first, even if its name never came: each end needs a start

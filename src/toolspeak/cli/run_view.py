@@ -56,7 +56,7 @@ class Show:
         self.live = live
         self.asks = asks  # a question about each call follows: no spinner may overwrite it
         self.progress = Progress()
-        self.said = ""
+        self.text = ""
         self.name = ""
         self.arguments = ""
         self.calls = False
@@ -101,20 +101,20 @@ class Show:
             self.progress.ready()
             self.out.write(text)
         else:
-            self.said += text
+            self.text += text
 
     def _note_text(self) -> None:
         """Print the collected text of a turn with calls to standard error, before the calls."""
-        if self.calls and self.said.strip():
+        if self.calls and self.text.strip():
             self.progress.ready()
-            self.progress.note(self.said.strip())
-            self.said = ""
+            self.progress.note(self.text.strip())
+            self.text = ""
 
     def _turn_ends(self) -> None:
         self.progress.ready()
         self._note_text()
-        if self.said and self.out:
-            self.out.line(self.said)
+        if self.text and self.out:
+            self.out.line(self.text)
         if self.hint:
             self._end_line()
             self.progress.note(f"note: {self.hint}")
@@ -122,7 +122,7 @@ class Show:
         self._end_line()
         if self.calls and not self.asks:
             self.progress.waiting("running")
-        self.said, self.calls = "", False
+        self.text, self.calls = "", False
 
     def _end_line(self) -> None:
         if self.live and self.out:

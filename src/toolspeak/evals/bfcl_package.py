@@ -90,10 +90,10 @@ def _imported_from(folder: Path) -> Generator[None]:
     """Makes `import bfcl_eval` use the files in `folder` during the block, whatever is installed, and undoes it
     afterwards."""
 
-    def held() -> dict[str, types.ModuleType]:
+    def installed_modules() -> dict[str, types.ModuleType]:
         return {name: module for name, module in sys.modules.items() if name.partition(".")[0] == ROOT}
 
-    before = held()
+    before = installed_modules()
     for name in before:
         del sys.modules[name]
     sys.path.insert(0, str(folder))
@@ -101,6 +101,6 @@ def _imported_from(folder: Path) -> Generator[None]:
         yield
     finally:
         sys.path.remove(str(folder))
-        for name in held():
+        for name in installed_modules():
             del sys.modules[name]
         sys.modules.update(before)

@@ -98,7 +98,7 @@ class _MemoIndex:
 
     def __init__(self, index: ToolIndex) -> None:
         self.index = index
-        self._kept: dict[str, list[tuple[AnyTool, float]]] = {}
+        self._results: dict[str, list[tuple[AnyTool, float]]] = {}
 
     def __len__(self) -> int:
         return len(self.index)
@@ -109,9 +109,9 @@ class _MemoIndex:
     def search(self, question: str, k: int = 10) -> list[tuple[AnyTool, float]]:
         if k > DEPTH:
             return self.index.search(question, k)
-        if question not in self._kept:
-            self._kept = dict([*self._kept.items()][-1:]) | {question: self.index.search(question, DEPTH)}
-        return self._kept[question][:k]
+        if question not in self._results:
+            self._results = dict([*self._results.items()][-1:]) | {question: self.index.search(question, DEPTH)}
+        return self._results[question][:k]
 
 
 def measure(examples: Sequence[Example], index: ToolIndex, model: Model, by: str) -> Recall:

@@ -116,13 +116,13 @@ async def arun(
         total = len(cases) * len(models)
         done = itertools.count(sum(label in models for label, _ in folder.done) + 1)
 
-        def told(record: Record) -> None:
+        def report(record: Record) -> None:
             if heard is not None:
                 heard(record, next(done), total)
 
         try:
             for label, model in models.items():
-                await _run_all(cases, label, model, settings, RecordKeeper(folder, told))
+                await _run_all(cases, label, model, settings, RecordKeeper(folder, report))
         finally:
             for model in models.values():
                 await close(model)
@@ -197,18 +197,18 @@ class RecordKeeper:
 
     SAME = 5
 
-    def __init__(self, folder: Folder, told: Callable[[Record], None]) -> None:
-        self.folder, self.told = folder, told
-        self.held: list[Record] = []
+    def __init__(self, folder: Folder, report: Callable[[Record], None]) -> None:
+        self.folder, self.report = folder, report
+        self.records: list[Record] = []
         self.begun = False
 
     def add(self, record: Record) -> None:
         """Stores a record, or holds it back."""
-        self.held.append(record)
-        same = record.kind == "error" and record.detail == self.held[0].detail
+        self.records.append(record)
+        same = record.kind == "error" and record.detail == self.records[0].detail
         if self.begun or not same:
             self.release()
-        elif len(self.held) == self.SAME:
+        elif len(self.records) == self.SAME:
             raise ModelError(
                 f"the first {self.SAME} cases of {record.contender} all ended so, and were not kept: {record.detail}"
             )
@@ -216,10 +216,10 @@ class RecordKeeper:
     def release(self) -> None:
         """Stores the records that were held back."""
         self.begun = True
-        for record in self.held:
+        for record in self.records:
             self.folder.add(record)
-            self.told(record)
-        self.held.clear()
+            self.report(record)
+        self.records.clear()
 
 
 async def put(case: Case, label: str, model: Model, settings: Settings) -> Record:

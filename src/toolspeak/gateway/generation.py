@@ -254,9 +254,9 @@ class _Passing:
         self._names = offered if isinstance(live, bool) else offered & {*live}
         self._several = request.parallel
         self._open = False
-        self._held_back = False
+        self._waiting = False
         self.begun = False
-        self._told: list[str] = []
+        self._reported: list[str] = []
         self._pieces: list[str] = []
 
     def take(self, event: CallStart | ArgumentsDelta | CallEnd) -> list[Event]:
@@ -270,20 +270,20 @@ class _Passing:
             self._pieces.append(event.json)
         elif event.whole:  # a call that is cut at the model's limit is the last one, and the finish reason says so
             arguments, self._pieces = "".join(self._pieces), []
-            self._told.append(arguments or "{}")
+            self._reported.append(arguments or "{}")
             if not arguments:
                 return [ArgumentsDelta("{}"), event]
         return [event] if self._open else []
 
     def _may_pass(self, name: str) -> bool:
         """Whether a call may be passed on: calls are sent in order, so none after one that is held back."""
-        self._held_back = self._held_back or name not in self._names
-        return not self._held_back and (self._several or not self.begun)
+        self._waiting = self._waiting or name not in self._names
+        return not self._waiting and (self._several or not self.begun)
 
     def rest(self, calls: tuple[ToolCall, ...]) -> int:
         """Return how many calls were passed on. Raises GenerationError if one of them differs from the final call."""
-        sent = len(self._told)
-        if [call.json for call in calls[:sent]] != self._told:
+        sent = len(self._reported)
+        if [call.json for call in calls[:sent]] != self._reported:
             raise GenerationError(
                 "a call that was already being streamed is invalid: its arguments do not match its schema"
             )

@@ -223,7 +223,7 @@ class _Turns:
     ) -> None:
         self.request = request
         self.over = False
-        self._running, self._told = running, reported
+        self._running, self._reported = running, reported
         self._longest, self._most, self._on_run = longest, turns, on_run
         self._spent = Usage()
         self._steps: list[Step] = []
@@ -251,13 +251,13 @@ class _Turns:
     async def _run(self, reply: Reply, calls: list[ToolCall]) -> AsyncGenerator[Event | Done[Reply]]:
         ran: list[tuple[ToolCall, ToolResult]] = []
         for call in calls:
-            if call.name in self._told:  # announced before the call runs, which may take long
+            if call.name in self._reported:  # announced before the call runs, which may take long
                 for event in (CallStart(call.name, call.id), ArgumentsDelta(call.json), CallEnd()):
                     yield event
             ran.append((call, await self._result(call)))
-            if call.name in self._told:
+            if call.name in self._reported:
                 yield CallResult(ran[-1][1])
-        reported = [(call, result) for call, result in ran if call.name in self._told]
+        reported = [(call, result) for call, result in ran if call.name in self._reported]
         reply_part = replace(reply, calls=tuple(call for call, _ in reported))
         self._steps.append(Step(reply_part, tuple(result for _, result in reported)))
         self._go_on([assistant(reply), *(answer(call, result.text) for call, result in ran)])

@@ -25,13 +25,13 @@ class Toolsets:
 
     def __init__(self, size: int = 96_000_000) -> None:
         # Half of it holds the five thousand tools of the largest agents, so other sets fit beside one such set.
-        self._kept = BoundedCache[bytes, Toolset](size, size // 4 * 3)
+        self._toolsets = BoundedCache[bytes, Toolset](size, size // 4 * 3)
 
     def __call__(self, described: Any, check: Callable[[Any], None] | None = None) -> Toolset:
         """Return the tools; `check` is called with descriptions that are not cached. Raises InvalidTool."""
         written = marshal.dumps(described, 2)  # later versions of the format depend on reference counts
         key = hashlib.blake2b(written, digest_size=16).digest()
-        if (cached := self._kept.get(key)) is not None:
+        if (cached := self._toolsets.get(key)) is not None:
             return cached
         if check:
             check(described)
@@ -39,7 +39,7 @@ class Toolsets:
             tools = as_tools(described) or ()
         except DuplicateTool as error:
             raise _twice(error.name, described) from None
-        self._kept.put(key, tools, in_memory(written))
+        self._toolsets.put(key, tools, in_memory(written))
         return tools
 
 

@@ -39,7 +39,7 @@ from .native import Native
 from .servers.capabilities import ServerCapabilities, recall
 from .servers.logprobs import LogprobScorer, ScoreMethod
 from .servers.probe import server_capabilities
-from .servers.self_description import described, glance, server_context
+from .servers.self_description import described, quick_look, server_context
 from .speaker import Speaker
 from .strategy import NO_PREFERENCES, Known, Preferences, Strategy, known_of, strategy
 from .tuned_profiles import recall as recall_profile, warn
@@ -103,10 +103,10 @@ class Adaptive(Wrapper[Model]):
         if self.refused:
             known = replace(known, tools=False, seen=self.refused)
         self.strategy = strategy(known, self._preferred)
-        super().__init__(self._asked(self.strategy))
+        super().__init__(self._as_chosen(self.strategy))
         self.demanding = self._demanding(known)
 
-    def _asked(self, chosen: Strategy) -> Model:
+    def _as_chosen(self, chosen: Strategy) -> Model:
         if chosen.way == "native":
             server = self._server(tools=True)
             return Native(server, chosen.dialect, model=self._wrap(server))
@@ -236,7 +236,9 @@ class Adaptive(Wrapper[Model]):
                 await self._name()
                 scoring = self._preferred.way is None
                 seen = self._recalled() if self.http.model else None
-                seen = seen or (None if hosted(self.http.address.shown) else await glance(self.http, scoring=scoring))
+                seen = seen or (
+                    None if hosted(self.http.address.shown) else await quick_look(self.http, scoring=scoring)
+                )
             except ModelUnreachable as error:
                 self._looked = error.timed_out  # one that is down is looked at again
                 self.problem = f"it could not be probed: {error.reason or error}"

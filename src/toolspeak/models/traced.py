@@ -99,10 +99,10 @@ class Traced(Wrapper[Model]):
         super().__init__(model)
         self._telemetry = telemetry
         self._context = context
-        self._shown = name or model.name
+        self._label = name or model.name
 
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
-        span = self._telemetry.begin(self._context, self._shown, request)
+        span = self._telemetry.begin(self._context, self._label, request)
         began = time.perf_counter()
         calls, first, usage = 0, False, Usage()
         ended: BaseException | None = None
@@ -130,7 +130,7 @@ class Traced(Wrapper[Model]):
             raise
         finally:
             span.end()
-            self._telemetry.count(self._shown, time.perf_counter() - began, usage, ended)
+            self._telemetry.count(self._label, time.perf_counter() - began, usage, ended)
 
 
 def traced(model: str | Model | None = None, *, tracer_provider: Any = None, meter_provider: Any = None) -> Traced:

@@ -117,7 +117,7 @@ class _Run:
     """The state of a run."""
 
     def __init__(self, request: Request, limits: Limits, strategies: Sequence[ReaskStrategy]) -> None:
-        self.asked = request
+        self.first_request = request
         self.limits = limits
         self.strategies = strategies
         self.reask = ReaskState(request, strategies)
@@ -140,19 +140,19 @@ class _Run:
 
     def request(self, *, tools: bool = True) -> Request:
         if not tools:
-            return replace(self.asked, messages=list(self.messages), choice="none")
+            return replace(self.first_request, messages=list(self.messages), choice="none")
         base = self.reask.request if self.reask.forced else self._usual(self.reask.request)
         return replace(base, messages=list(self.messages))
 
     def _usual(self, request: Request | None = None) -> Request:
         """The request of a turn that is not the first."""
-        request = request or self.asked
+        request = request or self.first_request
         # A required call applies to the first turn: after its result the model must be free to answer in text.
         return replace(request, choice="auto") if self.steps and request.choice != "none" else request
 
     def judged(self, reply: Reply) -> Reply:
         """The reply with its calls coerced as they will run, with notes."""
-        judged = [checked(call, self.asked.tools or (), reply.finish) for call in reply.calls]
+        judged = [checked(call, self.first_request.tools or (), reply.finish) for call in reply.calls]
         self.wrong = [(call, problems[0].message) for call, problems in judged if problems]
         return replace(reply, calls=tuple(call for call, _ in judged))
 

@@ -208,7 +208,7 @@ class Attempts:
         self.tokens = tokens
         self.attempts: list[Attempt] = []
         self.notes: list[Note] = []
-        self.told: list[Message] = list(request.messages)
+        self.conversation: list[Message] = list(request.messages)
         """The conversation with the replies of the model that is asked now, and with their problems."""
         self._last: Reply | None = None
 
@@ -228,7 +228,7 @@ class Attempts:
     @property
     def messages(self) -> list[Message]:
         """The conversation for the next request."""
-        return self.told if self.state.telling else list(self.state.first.messages)
+        return self.conversation if self.state.telling else list(self.state.first.messages)
 
     def wrong(self, reply: Reply, why: str, say: Sequence[Message]) -> Plan[None]:
         """Continues after a wrong reply. `why` is for people; `say` are the messages for the model. Raises
@@ -236,7 +236,7 @@ class Attempts:
         same = self._last is not None and _same(self._last, reply)
         self._last = reply
         self.attempts.append(Attempt(reply, why, self.state.strategy))
-        self.told = [*self.told, assistant(reply), *say]
+        self.conversation = [*self.conversation, assistant(reply), *say]
         if len(self.attempts) >= self.tries:
             self._give_up()
         # With one tool alone there would be one call, and valid ones beside it would be lost. So all count as wrong.
@@ -285,7 +285,7 @@ class Attempts:
 
     def _again(self, why: str) -> Plan[None]:
         if self.state.anew:
-            self.told, self._last = list(self.state.first.messages), None
+            self.conversation, self._last = list(self.state.first.messages), None
         strategy = self.state.strategy
         self.notes.append(Note("re-asked", why if strategy == "told" else f"{strategy}: {why}"))
         yield from tell(Noted(self.notes[-1]))

@@ -12,7 +12,7 @@ class Stops:
 
     def __init__(self, stops: Sequence[str]) -> None:
         self._stops = [stop for stop in stops if stop]
-        self._held = ""
+        self._buffer = ""
         self.over = False
 
     def feed(self, events: Iterable[Event]) -> list[Event]:
@@ -33,12 +33,12 @@ class Stops:
         return out
 
     def _read(self, piece: str, out: list[Event]) -> None:
-        text = self._held + piece
+        text = self._buffer + piece
         places = [at for at in (text.find(stop) for stop in self._stops) if at >= 0]
         end = min(places) if places else len(text) - self._open(text)
         if end:
             out.append(TextDelta(text[:end]))
-        self._held = "" if places else text[end:]
+        self._buffer = "" if places else text[end:]
         if places:
             self.over = True
             out.append(Finished("stop"))
@@ -56,6 +56,6 @@ class Stops:
         return longest
 
     def _release(self, out: list[Event]) -> None:
-        if self._held:
-            out.append(TextDelta(self._held))
-            self._held = ""
+        if self._buffer:
+            out.append(TextDelta(self._buffer))
+            self._buffer = ""

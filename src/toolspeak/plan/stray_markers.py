@@ -32,7 +32,7 @@ class StrayMarkers:
     """Removes stray markers around calls; `feed` takes the events of a decoder."""
 
     def __init__(self) -> None:
-        self._held: str = ""
+        self._buffer: str = ""
         self._after = False
         self._opened = False
         """Whether a marker was removed before the last call."""
@@ -50,24 +50,24 @@ class StrayMarkers:
         return out
 
     def _text(self, piece: str) -> list[Event]:
-        if not self._held and not self._after and "<" not in piece and "[" not in piece:
+        if not self._buffer and not self._after and "<" not in piece and "[" not in piece:
             return [TextDelta(piece)]
-        text: str = self._held + piece
-        self._held = ""
+        text: str = self._buffer + piece
+        self._buffer = ""
         run, lines, _, tail = _patterns()
         if self._after:
             if len(text) <= LONGEST and (tail.fullmatch(text) or not text.strip()):
-                self._held = text  # only whitespace and markers so far
+                self._buffer = text  # only whitespace and markers so far
                 return []
             self._after = False
             text = (run if self._opened else lines).sub("", text)
         start = tail.search(text, max(0, len(text) - LONGEST))
         cut = start.start() if start else len(text)
-        self._held = text[cut:]
+        self._buffer = text[cut:]
         return [TextDelta(text[:cut])] if cut else []
 
     def _released(self, *, before_call: bool) -> list[Event]:
-        text, self._held = self._held, ""
+        text, self._buffer = self._buffer, ""
         opening = _patterns().opening.search(text) if before_call else None
         if self._after and _patterns().run.fullmatch(text.rstrip()):
             text = ""

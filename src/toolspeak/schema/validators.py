@@ -105,7 +105,7 @@ def _validator(schema: Schema, registry: Any = None) -> Judge:
     """The validator of a schema. Raises the library's errors for an invalid schema."""
     import jsonschema_rs as rs
 
-    def made(options: Any) -> Judge:
+    def build(options: Any) -> Judge:
         return cast(
             "Judge",
             rs.Draft202012Validator(
@@ -119,10 +119,10 @@ def _validator(schema: Schema, registry: Any = None) -> Judge:
         )
 
     try:
-        return made(rs.RegexOptions(dfa_size_limit=_DFA))
+        return build(rs.RegexOptions(dfa_size_limit=_DFA))
     except rs.ValidationError:
         # A pattern with lookaround needs the other engine, whose time is not linear, so backtracking is limited.
-        return made(rs.FancyRegexOptions(backtrack_limit=100_000, dfa_size_limit=_DFA))
+        return build(rs.FancyRegexOptions(backtrack_limit=100_000, dfa_size_limit=_DFA))
 
 
 def _fetch_nothing(uri: str) -> NoReturn:

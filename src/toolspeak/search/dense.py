@@ -60,13 +60,13 @@ class DenseVectors:
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = Checked(embedder)
-        self._kept = CachingEmbedder(self._embedder)
+        self._cache = CachingEmbedder(self._embedder)
         self._rows: Floats = np.zeros((0, 0), np.float32)
         self._new: list[Floats] = []
 
     def of_tools(self, whole: Sequence[str], brief: Sequence[str]) -> Floats:
         """The vectors of tools, for `add`, from the full and the brief text of each. Raises the embedder's errors."""
-        vectors = self._kept.embed([*whole, *brief])
+        vectors = self._cache.embed([*whole, *brief])
         return (vectors[: len(whole)] + vectors[len(whole) :]) * np.float32(0.5)
 
     def of_question(self, text: str) -> Floats:

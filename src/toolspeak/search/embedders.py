@@ -81,7 +81,7 @@ class Remote:
     def __init__(self, model: Http) -> None:
         _numpy()
         self.model = model
-        self._told = model.name
+        self._reported_model = model.name
         self._length = LENGTHS[0]
         self._width: int = 0
         self._asking = threading.Lock()
@@ -95,8 +95,8 @@ class Remote:
         with self._asking:
             if not self.model.model:
                 self.model.model = run_sync(self.model.only_model())
-                self._told = f"{self._told}#{self.model.model}"
-            return self._told
+                self._reported_model = f"{self._reported_model}#{self.model.model}"
+            return self._reported_model
 
     def embed(self, texts: Sequence[str]) -> Floats:
         """One row per text. Raises ModelError if the server cannot be reached or sends something else."""
@@ -147,7 +147,7 @@ class Remote:
                 longest = min(longest, length)
                 continue
             if length < self._length and first:
-                log.info("%s takes no longer texts than %d characters; they are cut", self._told, length)
+                log.info("%s takes no longer texts than %d characters; they are cut", self._reported_model, length)
                 self._length = length
             return vectors
         raise first or AssertionError("the shortest length is always tried")

@@ -44,34 +44,34 @@ class Trees:
 
     def __init__(self, sets: int = 16) -> None:
         self._sets = sets
-        self._kept: OrderedDict[tuple[int, ...], tuple[Spec, Toolset, Group]] = OrderedDict()
+        self._cache: OrderedDict[tuple[int, ...], tuple[Spec, Toolset, Group]] = OrderedDict()
         self._lock = threading.Lock()
 
     def known(self, spec: Spec, tools: Toolset, most: int) -> Group | None:
         """The groups if they are cached; never waits."""
         key = _key(spec, tools, most)
-        cached = self._kept.get(key)
+        cached = self._cache.get(key)
         if cached is None:
             return None
         # The thread that holds the lock may just have evicted the entry.
         with contextlib.suppress(KeyError):
-            self._kept.move_to_end(key)
+            self._cache.move_to_end(key)
         return cached[2]
 
     def of(self, spec: Spec, tools: Toolset, most: int) -> Group:
         """The groups, from the cache or computed. Raises MissingExtra."""
         key = _key(spec, tools, most)
         with self._lock:
-            if key not in self._kept:
-                self._kept[key] = (
+            if key not in self._cache:
+                self._cache[key] = (
                     spec,
                     tools,
                     _grouped(spec, tools, most),
                 )  # keeps alive the objects whose ids are the key
-            self._kept.move_to_end(key)
-            while len(self._kept) > self._sets:
-                self._kept.popitem(last=False)
-            return self._kept[key][2]
+            self._cache.move_to_end(key)
+            while len(self._cache) > self._sets:
+                self._cache.popitem(last=False)
+            return self._cache[key][2]
 
 
 def _key(spec: Spec, tools: Toolset, most: int) -> tuple[int, ...]:

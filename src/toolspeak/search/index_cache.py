@@ -100,11 +100,11 @@ class Indexes:
         self._sets = sets
         self._tools = tools
         self._size = size
-        self._kept: OrderedDict[tuple[int, ...], _Entry] = OrderedDict()
+        self._entries: OrderedDict[tuple[int, ...], _Entry] = OrderedDict()
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._entries)
 
     async def of(self, tools: Toolset, finder: Finder | None = None) -> IndexedTools:
         """The set of tools with its index: `finder` if that has all the tools. Raises MissingExtra."""
@@ -117,25 +117,25 @@ class Indexes:
 
     def _begun(self, tools: Toolset, finder: Finder | None) -> Future[IndexedTools]:
         with self._lock:
-            for entry in reversed(self._kept.values()):
+            for entry in reversed(self._entries.values()):
                 if entry.tools is tools and entry.finder is finder:
-                    self._kept.move_to_end(entry.key)
-                    return entry.made
+                    self._entries.move_to_end(entry.key)
+                    return entry.index
             key = (id(finder), *map(id, tools))
-            if entry := self._kept.get(key):
+            if entry := self._entries.get(key):
                 entry.tools = tools
-                self._kept.move_to_end(key)
-                return entry.made
-            entry = self._kept[key] = _Entry(key, tools, finder)
+                self._entries.move_to_end(key)
+                return entry.index
+            entry = self._entries[key] = _Entry(key, tools, finder)
             self._evict()
         threading.Thread(target=self._make, args=(entry,), name="toolspeak-index", daemon=True).start()
-        return entry.made
+        return entry.index
 
     def _evict(self) -> None:
-        total = sum(len(entry.tools) for entry in self._kept.values())
-        size = sum(entry.size for entry in self._kept.values())
-        while len(self._kept) > 1 and (len(self._kept) > self._sets or total > self._tools or size > self._size):
-            _, old = self._kept.popitem(last=False)
+        total = sum(len(entry.tools) for entry in self._entries.values())
+        size = sum(entry.size for entry in self._entries.values())
+        while len(self._entries) > 1 and (len(self._entries) > self._sets or total > self._tools or size > self._size):
+            _, old = self._entries.popitem(last=False)
             total -= len(old.tools)
             size -= old.size
 
@@ -147,12 +147,12 @@ class Indexes:
                     entry.size += sys.getsizeof(finder)
                     self._evict()
             # An index built here searches by words only; one from the caller may have to call an embedder.
-            entry.made.set_result(IndexedTools(entry.tools, finder, quick=finder is not entry.finder))
+            entry.index.set_result(IndexedTools(entry.tools, finder, quick=finder is not entry.finder))
         except BaseException as error:  # noqa: BLE001 - handed to those who wait
             with self._lock:
-                if self._kept.get(entry.key) is entry:
-                    del self._kept[entry.key]
-            entry.made.set_exception(error)
+                if self._entries.get(entry.key) is entry:
+                    del self._entries[entry.key]
+            entry.index.set_exception(error)
 
     def _finder(self, entry: _Entry) -> Finder:
         finder = entry.finder
@@ -162,10 +162,10 @@ class Indexes:
         with self._lock:
             entry.size = in_memory(len(entry.tools), key)
             self._evict()
-            others = [one for one in self._kept.values() if one.digest == entry.digest and one.made.done()]
+            others = [one for one in self._entries.values() if one.digest == entry.digest and one.index.done()]
         for one in others:
-            if not one.made.exception():
-                return one.made.result().finder
+            if not one.index.exception():
+                return one.index.result().finder
         return ToolIndex(entry.tools)
 
 
@@ -177,8 +177,8 @@ class _Entry:
         self.tools = tools  # keeps them alive, so that no other tool gets one of their ids
         self.finder = finder
         self.digest, self.size = b"", 0
-        self.made: Future[IndexedTools] = Future()
-        self.made.set_running_or_notify_cancel()  # a waiter that is cancelled must not cancel it for the others
+        self.index: Future[IndexedTools] = Future()
+        self.index.set_running_or_notify_cancel()  # a waiter that is cancelled must not cancel it for the others
 
 
 def in_memory(count: int, length: int) -> int:

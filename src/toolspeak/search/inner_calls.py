@@ -125,7 +125,7 @@ def without_beginning(message: Message, before: str) -> Message:
 class Ear:
     """Reads one reply: calls of the internal tool `name` are kept here, all other events are passed on.
 
-    `names` are all tools that may be called, `after` is the text before this reply. With `held`, text is held back
+    `names` are all tools that may be called, `after` is the text before this reply. With `hold`, text is held back
     until it is certain that no internal call follows it.
     """
 
@@ -134,10 +134,10 @@ class Ear:
         self._names = {*names, name}
         self._gap = "" if after[-1:] in ("", "\n") else "\n\n"
         self._holds = hold
-        self._held: list[Event] = []
+        self._buffer: list[Event] = []
         self._within = False
-        self._heard: list[Event] = []
-        self._told: list[str] = []
+        self._events: list[Event] = []
+        self._reported: list[str] = []
         self.called: list[str] = []
         """The names of the client's tools that were called."""
         self.end = Finished()
@@ -151,7 +151,7 @@ class Ear:
             case TextDelta(text):
                 event = TextDelta(self._gap + text)
                 self._gap = ""
-                self._told.append(event.text)
+                self._reported.append(event.text)
             case CallStart(name):
                 self._within = name == self._name
                 self.called += [] if self._within else [name]
@@ -160,25 +160,25 @@ class Ear:
                 return ()
             case _:
                 pass
-        self._heard.append(event)
+        self._events.append(event)
         if self._within and isinstance(event, (CallStart, ArgumentsDelta, CallEnd)):
             self._within = not isinstance(event, CallEnd)
             return ()
         if self._holds and isinstance(event, (TextDelta, Logprobs)):
-            self._held.append(event)
+            self._buffer.append(event)
             return ()
         return (event,)
 
     def rest(self, *, dropped: bool) -> list[Event]:
         """The text that was held back, at the end of the reply; nothing if it is dropped."""
-        if dropped and self._held:
-            self._told = []
-        return [] if dropped else self._held
+        if dropped and self._buffer:
+            self._reported = []
+        return [] if dropped else self._buffer
 
     @property
     def text(self) -> str:
         """The text that was passed on."""
-        return "".join(self._told)
+        return "".join(self._reported)
 
     @property
     def finish(self) -> Finish:
@@ -187,9 +187,9 @@ class Ear:
 
     def calls(self) -> list[ToolCall]:
         """The complete calls of the internal tool."""
-        calls = [call for call in collect(self._heard).calls if call.name == self._name]
+        calls = [call for call in collect(self._events).calls if call.name == self._name]
         return [call for call in calls if call.whole] if self.end.finish == "length" else calls
 
     def message(self, calls: Sequence[ToolCall]) -> Message:
         """The reply with only these calls, as a message of the conversation."""
-        return assistant(replace(collect(self._heard), calls=tuple(calls)))
+        return assistant(replace(collect(self._events), calls=tuple(calls)))

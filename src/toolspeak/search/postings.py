@@ -32,7 +32,7 @@ class Postings:
 
     def __init__(self) -> None:
         self.ids: dict[str, int] = {}
-        self.held_by: list[int] = []  # by term: the number of present tools that have it
+        self.tool_counts: list[int] = []  # by term: the number of present tools that have it
         self.there: Bools = np.zeros(0, np.bool_)
         self.count = 0
         self._starts: NDArray[np.int64] = np.zeros(1, np.int64)
@@ -59,7 +59,7 @@ class Postings:
         numbers = [ids.setdefault(term, len(ids)) for row in rows for term in row]
         weights = [weight for row in rows for weight in row.values()]
         places = [place for place, row in enumerate(rows, first) for _ in row]
-        held_by = self.held_by
+        held_by = self.tool_counts
         held_by += [0] * (len(ids) - len(held_by))
         for number in numbers:
             held_by[number] += 1
@@ -78,7 +78,7 @@ class Postings:
         self.there[place] = False
         self.count -= 1
         for term in row:
-            self.held_by[self.ids[term]] -= 1
+            self.tool_counts[self.ids[term]] -= 1
 
     def compact(self) -> NDArray[np.int64]:
         """Removes the empty places. Returns the new place of every old one."""
@@ -97,11 +97,11 @@ class Postings:
 
     def _drop_unused_terms(self) -> None:
         """Removes terms that no tool has any more."""
-        held = np.array(self.held_by, np.int64) > 0
+        held = np.array(self.tool_counts, np.int64) > 0
         lengths = np.diff(self._starts)
         self._starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths[held])))
         self.ids = {term: i for i, term in enumerate(term for term, number in self.ids.items() if held[number])}
-        self.held_by = [count for count in self.held_by if count]
+        self.tool_counts = [count for count in self.tool_counts if count]
 
     def scores(self, words: Iterable[str]) -> Floats:
         """For each place, the share of a question's weight that it covers, from 0 to 1. Words that no tool has do not
@@ -110,7 +110,7 @@ class Postings:
         whole = 0.0
         for word in words:
             number = self.ids.get(word, -1)
-            if number < 0 or not self.held_by[number]:
+            if number < 0 or not self.tool_counts[number]:
                 continue
             rare = self.rarity(number)
             whole += rare
@@ -122,7 +122,7 @@ class Postings:
 
     def rarity(self, number: int) -> float:
         """The weight of a term by the number of tools that have it (BM25's idf, as in Lucene)."""
-        count = self.held_by[number]
+        count = self.tool_counts[number]
         return math.log(1 + (self.count - count + 0.5) / (count + 0.5))
 
     def _score(self, scores: Floats, number: int, rare: np.float32) -> None:
@@ -142,7 +142,7 @@ class Postings:
         new = np.array(self._late.places, np.int32)
         weigh = np.array(self._late.weights, np.float32)
         order = np.argsort(of, kind="stable")
-        starts = np.full(len(self.held_by) + 1, self._starts[-1])
+        starts = np.full(len(self.tool_counts) + 1, self._starts[-1])
         starts[: len(self._starts)] = self._starts
         at = starts[1:][of[order]]
         self._places = np.insert(self._places, at, new[order])

@@ -124,23 +124,23 @@ class AnsweredCalls(Generic[T]):
 
     def __init__(self, most: int = 4_096) -> None:
         self._most = most
-        self._kept: OrderedDict[bytes, tuple[AnsweredRound[T], ...]] = OrderedDict()
+        self._rounds: OrderedDict[bytes, tuple[AnsweredRound[T], ...]] = OrderedDict()
         self._lock = threading.Lock()
 
     def recall(self, messages: Sequence[Message]) -> dict[int, tuple[AnsweredRound[T], ...]]:
         """The internal calls in the conversation that these messages continue, by the index of the answer that
         followed them."""
         calls: dict[int, tuple[AnsweredRound[T], ...]] = {}
-        if not self._kept:
+        if not self._rounds:
             return calls
         digest = hashlib.blake2b(digest_size=16)
         for place, message in enumerate(messages):
             if message.get("role") == "assistant":
                 key = _answered(digest, text_of(message), called(message))
                 with self._lock:
-                    if key in self._kept:
-                        calls[place] = self._kept[key]
-                        self._kept.move_to_end(key)
+                    if key in self._rounds:
+                        calls[place] = self._rounds[key]
+                        self._rounds.move_to_end(key)
             digest.update(_written(message))
         return calls
 
@@ -154,10 +154,10 @@ class AnsweredCalls(Generic[T]):
             digest.update(_written(message))
         key = _answered(digest, text, calls)
         with self._lock:
-            self._kept[key] = tuple(map(_small, rounds))
-            self._kept.move_to_end(key)
-            while len(self._kept) > self._most:
-                self._kept.popitem(last=False)
+            self._rounds[key] = tuple(map(_small, rounds))
+            self._rounds.move_to_end(key)
+            while len(self._rounds) > self._most:
+                self._rounds.popitem(last=False)
 
 
 def _small(one: AnsweredRound[T]) -> AnsweredRound[T]:

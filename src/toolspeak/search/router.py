@@ -106,7 +106,7 @@ class ToolRouter(Wrapper[Model]):
         self.index = index
         self.pinned = tuple(pinned)
         self.strict = strict
-        self._shown = shown
+        self._visible = shown
         self._tokens = tokens
         self._context = context
         self._indexes = indexes
@@ -127,7 +127,7 @@ class ToolRouter(Wrapper[Model]):
     @property
     def tool_count(self) -> int:
         """The number of tools that are selected for a question if not all can be shown."""
-        return self._shown or (FEW if self._scored else MANY)
+        return self._visible or (FEW if self._scored else MANY)
 
     @property
     def tokens(self) -> int:
@@ -145,7 +145,7 @@ class ToolRouter(Wrapper[Model]):
     @property
     def _by_room(self) -> bool:
         """Whether all tools are shown for which there is room; otherwise their number decides."""
-        return self._shown is None and not self._scored
+        return self._visible is None and not self._scored
 
     @property
     def _scored(self) -> bool:
@@ -210,7 +210,7 @@ class ToolRouter(Wrapper[Model]):
         """The same if the number decides."""
         if len(tools) <= min(self.tool_count, MOST):
             return True
-        if self._shown is not None or len(tools) > MOST:
+        if self._visible is not None or len(tools) > MOST:
             return False
         if "scored" in self.capabilities:
             return len(tools) <= SCORED_SPARE * self.tool_count

@@ -131,7 +131,7 @@ class _ViewBuilder:
         self._open = [place for place in range(len(indexed.tools)) if place not in self._closed]
         self._most = MOST + len(self._open) if room.all else MOST
         self.room = room
-        self.taken: dict[int, None] = {}
+        self.chosen: dict[int, None] = {}
         self.later: dict[int, int | None] = {}
         self.best: dict[int, float] = {}
         self._added = 0.0
@@ -139,21 +139,21 @@ class _ViewBuilder:
 
     def head(self) -> tuple[int, ...]:
         """The places of the tools at the head, in the order of all."""
-        return tuple(sorted(self.taken))
+        return tuple(sorted(self.chosen))
 
     # the beginning of a conversation
 
     def begin(self, upto: int) -> None:
         """Selects the head, by the messages up to that index: permanent tools, matching tools, then any."""
-        self.taken, self.later, self._added = {}, {}, 0.0
+        self.chosen, self.later, self._added = {}, {}, 0.0
         self._take(self.indexed.matching(self.pinned), None)
         whole = self.room.whole
-        left = None if whole is None else whole - self._size(self.taken)
+        left = None if whole is None else whole - self._size(self.chosen)
         left = self._take([*self._used, *self._permanent(upto)], left)
         scores = dict(ranked(self._search, self.messages[:upto], MOST))
         self.best = dict(list(scores.items())[: self.room.count])
         if self.room.all:
-            self.taken |= dict.fromkeys(self._open)
+            self.chosen |= dict.fromkeys(self._open)
             return
         tokens = self.room.tokens if left is None else min(self.room.tokens, left)
         self._take([*scores, *self._open], tokens, self.room.count)
@@ -177,8 +177,8 @@ class _ViewBuilder:
             self.best = dict.fromkeys(range(min(self.room.count, len(self.indexed.tools))), 0.0)
         used = dict.fromkeys(name for message in self.messages[::-1] for name in reversed(called(message)))
         whole = self.room.tokens if self.room.whole is None else self.room.whole
-        self._take([*_places(self.indexed, used), *self.best], whole - self._size(self.taken))
-        self.best = {place: score for place, score in self.best.items() if place in self.taken}
+        self._take([*_places(self.indexed, used), *self.best], whole - self._size(self.chosen))
+        self.best = {place: score for place, score in self.best.items() if place in self.chosen}
 
     def _permanent(self, upto: int) -> list[int]:
         """The places of permanent tools: those in the instructions, the most frequent first, and the client's own."""
@@ -196,12 +196,12 @@ class _ViewBuilder:
         """Takes as many of these places as there is room for, skipping tools that are too large, and returns the
         remaining room."""
         for place in places:
-            if count == 0 or len(self.taken) >= self._most:
+            if count == 0 or len(self.chosen) >= self._most:
                 break
             size = self.indexed.size(place)
-            if place in self.taken or (left is not None and size > left and self.taken):
+            if place in self.chosen or (left is not None and size > left and self.chosen):
                 continue
-            self.taken[place] = None
+            self.chosen[place] = None
             count -= 1
             left = None if left is None else left - size
         return left
@@ -236,25 +236,29 @@ class _ViewBuilder:
     def add(self, places: Iterable[int], at: int) -> None:
         """Adds these tools at that message, regardless of room."""
         for place in places:
-            if place not in self.taken and place not in self.later and len(self.taken) + len(self.later) < self._most:
+            if place not in self.chosen and place not in self.later and len(self.chosen) + len(self.later) < self._most:
                 self.later[place] = at
                 self._added += self.indexed.size(place)
 
     def demand(self, place: int) -> None:
         """Adds the required tool, for which there is always room."""
-        if place not in self.taken and place not in self.later:
-            if len(self.taken) + len(self.later) >= self._most:
-                (self.later or self.taken).popitem()
+        if place not in self.chosen and place not in self.later:
+            if len(self.chosen) + len(self.later) >= self._most:
+                (self.later or self.chosen).popitem()
             self.later[place] = None
 
     def _add_matching(self, places: Sequence[int], at: int) -> None:
         """Adds tools that match a question, as far as there is room. If additions have used up the room, everything is
         selected anew."""
-        new = [place for place in places if place not in self.taken and place not in self.later]
+        new = [place for place in places if place not in self.chosen and place not in self.later]
         left = (
             self.room.tokens if self.room.whole is None else min(self.room.tokens, self.room.whole)
         ) / 2 - self._added
-        if self.later and new and (self._size(new) > left or len(self.taken) + len(self.later) + len(new) > self._most):
+        if (
+            self.later
+            and new
+            and (self._size(new) > left or len(self.chosen) + len(self.later) + len(new) > self._most)
+        ):
             self.begin(at + 1)
             return
         for place in new:

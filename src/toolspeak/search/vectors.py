@@ -42,8 +42,8 @@ class CachingEmbedder:
         self.embedder = embedder
         self._folder = folder
         self._lock = threading.RLock()
-        self._seen: tuple[int, int, int] | None = None  # the state of the file that `_found` and `_rows` have
-        self._found: dict[bytes, int] = {}
+        self._seen: tuple[int, int, int] | None = None  # the state of the file that `_row_by_key` and `_rows` have
+        self._row_by_key: dict[bytes, int] = {}
         self._rows: Any = None
         self._new: dict[bytes, Floats] = {}
 
@@ -97,7 +97,9 @@ class CachingEmbedder:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with one_at_a_time(path.parent):
                     self._reload()
-                    _write(path, self._rows, {key: row for key, row in self._new.items() if key not in self._found})
+                    _write(
+                        path, self._rows, {key: row for key, row in self._new.items() if key not in self._row_by_key}
+                    )
             except OSError as error:
                 log.info("vectors cannot be cached in %s: %s", path, error)
                 return
@@ -106,7 +108,7 @@ class CachingEmbedder:
     def _known(self, key: bytes) -> Floats | None:
         if key in self._new:
             return self._new[key]
-        at = self._found.get(key)
+        at = self._row_by_key.get(key)
         return None if at is None else self._rows["row"][at]
 
     def _reload(self) -> None:
@@ -128,7 +130,7 @@ class CachingEmbedder:
             log.info("vectors in %s cannot be read and are computed again: %s", path, error)
             now, rows = None, None
         self._seen, self._rows = now, rows
-        self._found = {} if rows is None else {bytes(key): at for at, key in enumerate(rows["key"].tolist())}
+        self._row_by_key = {} if rows is None else {bytes(key): at for at, key in enumerate(rows["key"].tolist())}
 
 
 def _key(text: str) -> bytes:

@@ -157,9 +157,9 @@ def _cases(
 class Trial:
     """Tests strategies on one model and counts progress: `done` of `total` questions are answered."""
 
-    def __init__(self, name: str, folder: Path, settings: Settings, heard: OnRecord | None, total: int) -> None:
+    def __init__(self, name: str, folder: Path, settings: Settings, on_record: OnRecord | None, total: int) -> None:
         self.name, self.folder, self.settings = name, folder, settings
-        self.heard, self.total, self.done = heard, total, 0
+        self.on_record, self.total, self.done = on_record, total, 0
 
     async def run(self, plan: Schedule, candidates: Sequence[Candidate]) -> list[Measured]:
         """All strategies with their results, best first; those that reached a later round come before the others."""
@@ -200,8 +200,8 @@ class Trial:
         return as_tuned(bare(self.name), chosen)
 
     def _on_record(self, record: Record, done: int, _: int) -> None:
-        if self.heard is not None:
-            self.heard(record, self.done + done, self.total)
+        if self.on_record is not None:
+            self.on_record(record, self.done + done, self.total)
 
 
 def _finalists(left: Sequence[Measured], out: Sequence[Measured]) -> list[Measured]:

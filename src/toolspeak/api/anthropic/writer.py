@@ -51,7 +51,7 @@ class ReplyWriter:
     content_type = CONTENT_TYPE
 
     def __init__(self, incoming: IncomingRequest, stamp: Stamp) -> None:
-        self._asked = incoming
+        self._incoming = incoming
         self._stamp = stamp
         self._index = 0
         self._open = ""
@@ -68,15 +68,15 @@ class ReplyWriter:
                 opened = self._begin("text", {"type": "text", "text": ""})
                 return opened + self._delta({"type": "text_delta", "text": text})
             case ThoughtDelta(text):
-                return self._thought(text) if self._asked.thoughts else b""
+                return self._thought(text) if self._incoming.thoughts else b""
             case CallStart(name, id):
-                return self._end() + self._begin("call", _use(name, id, self._asked) | {"input": {}})
+                return self._end() + self._begin("call", _use(name, id, self._incoming) | {"input": {}})
             case ArgumentsDelta(piece):
                 return self._delta({"type": "input_json_delta", "partial_json": piece})
             case CallEnd():
                 return self._end()
             case CallResult(result):
-                return self._begin("result", result_block(result, self._asked.server_of(result.name))) + self._end()
+                return self._begin("result", result_block(result, self._incoming.server_of(result.name))) + self._end()
             case Noted(note):
                 self._notes.append(note)
             case Finished():

@@ -48,12 +48,12 @@ class ReplyWriter(ChunkWriter):
         opening = dumped(self._head)[:-1]
         self._before = [f'data: {opening},"choices":[{{"index":{i},"text":' for i in range(incoming.n)]
         self._after = ',"logprobs":null,"finish_reason":null}]}\n\n'
-        self._said = [0] * incoming.n
+        self._lengths = [0] * incoming.n
         self._logprobs: list[list[dict[str, Any]]] = [[] for _ in range(incoming.n)]
         self._notes: list[list[Note]] = [[] for _ in range(incoming.n)]
 
     def begin(self) -> bytes:
-        return b"".join(self._text(i, text) for i in range(self._asked.n) if (text := echoed(self._asked, i)))
+        return b"".join(self._text(i, text) for i in range(self._incoming.n) if (text := echoed(self._incoming, i)))
 
     def feed(self, event: Event, choice: int = 0) -> bytes:
         match event:
@@ -70,8 +70,8 @@ class ReplyWriter(ChunkWriter):
         return b""
 
     def _text(self, choice: int, text: str) -> bytes:
-        at = self._said[choice]
-        self._said[choice] += len(text)
+        at = self._lengths[choice]
+        self._lengths[choice] += len(text)
         if tokens := self._logprobs[choice]:
             self._logprobs[choice] = []
             row = _row(choice, text, write_logprobs(tokens, at), None)
@@ -80,7 +80,7 @@ class ReplyWriter(ChunkWriter):
 
     def _finished(self, choice: int, event: Finished) -> bytes:
         self._usage = add_usage(self._usage, event.usage)
-        logprobs = write_logprobs(self._logprobs[choice], self._said[choice])
+        logprobs = write_logprobs(self._logprobs[choice], self._lengths[choice])
         row = _row(choice, "", logprobs, REASONS.get(event.finish, event.finish))
         if self._notes[choice]:
             row["toolspeak"] = write_notes(self._notes[choice])

@@ -33,7 +33,7 @@ class ReplyWriter:
     content_type = JSON_LINES
 
     def __init__(self, incoming: IncomingRequest, stamp: Stamp) -> None:
-        self._asked = incoming
+        self._incoming = incoming
         self._stamp = stamp
         self._head = dumped(_head(stamp))[:-1]
         self._call = ("", "")
@@ -50,7 +50,7 @@ class ReplyWriter:
             case TextDelta(text):
                 return self._line(self._words(text))
             case ThoughtDelta(text):
-                return self._line(self._words("", thinking=text)) if self._asked.thoughts else b""
+                return self._line(self._words("", thinking=text)) if self._incoming.thoughts else b""
             case CallStart(name, id):
                 self._call = (name, id)
                 self._arguments = []

@@ -33,13 +33,13 @@ class ChunkWriter:
     content_type = CONTENT_TYPE
 
     def __init__(self, incoming: IncomingRequest, head: Payload) -> None:
-        self._asked = incoming
+        self._incoming = incoming
         self._head = head
         self._usage = Usage()
 
     def close(self) -> bytes:
         end = b"data: [DONE]\n\n"
-        if not self._asked.usage:
+        if not self._incoming.usage:
             return end
         return data_line({**self._head, "choices": [], "usage": write_usage(self._usage)}) + end
 
@@ -67,7 +67,7 @@ class ReplyWriter(ChunkWriter):
         ]
 
     def begin(self) -> bytes:
-        return b"".join(self._delta(i, {"role": "assistant", "content": ""}) for i in range(self._asked.n))
+        return b"".join(self._delta(i, {"role": "assistant", "content": ""}) for i in range(self._incoming.n))
 
     def feed(self, event: Event, choice: int = 0) -> bytes:
         state = self._choices[choice]
@@ -75,7 +75,7 @@ class ReplyWriter(ChunkWriter):
             case TextDelta(text):
                 return self._text(choice, "content", text)
             case ThoughtDelta(text):
-                return self._text(choice, "reasoning_content", text) if self._asked.thoughts else b""
+                return self._text(choice, "reasoning_content", text) if self._incoming.thoughts else b""
             case Logprobs(tokens):
                 state.logprobs += tokens
             case Noted(note):
@@ -110,7 +110,7 @@ class ReplyWriter(ChunkWriter):
         self._usage = add_usage(self._usage, event.usage)
         state = self._choices[choice]
         more = {"toolspeak": write_notes(state.notes)} if state.notes else {}
-        return self._row(choice, {}, _reason(event.finish, self._asked), **more)
+        return self._row(choice, {}, _reason(event.finish, self._incoming), **more)
 
 
 class _Choice:

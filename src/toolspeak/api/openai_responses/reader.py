@@ -38,7 +38,7 @@ class ReplyReader(Reading):
     def __init__(self, ids: Callable[[], str] | None = None) -> None:
         super().__init__(ids)
         self._places: dict[str, int] = {}
-        self._told: dict[int, str] = {}  # the kind of deltas that an item has had, by its index
+        self._delta_kinds: dict[int, str] = {}  # the kind of deltas that an item has had, by its index
 
     def _payload(self, payload: Payload) -> list[Event]:
         if not self._payloads.whole:
@@ -59,10 +59,10 @@ class ReplyReader(Reading):
         if what != "delta" or not isinstance(piece, str) or not piece:
             return self._break(kind, what, payload, place)
         if kind in ARGUMENTS:
-            self._told.setdefault(place, kind)
+            self._delta_kinds.setdefault(place, kind)
             return self._calls.add(index=place, arguments=piece)
         if kind in TEXT or kind in THOUGHT:
-            if self._told.setdefault(place, kind) != kind and kind in THOUGHT:
+            if self._delta_kinds.setdefault(place, kind) != kind and kind in THOUGHT:
                 return []  # the same thought, once as text and once as its summary
             return self._text_delta(piece, kind, records(payload.get("logprobs")))
         return []
@@ -70,7 +70,7 @@ class ReplyReader(Reading):
     def _break(self, kind: str, what: str, payload: Payload, place: int) -> list[Event]:
         """Separate parts of a thought by a blank line."""
         later = kind == "response.reasoning_summary_part" and what == "added" and payload.get("summary_index")
-        if later and self._told.get(place) == "response.reasoning_summary_text":
+        if later and self._delta_kinds.get(place) == "response.reasoning_summary_text":
             return [ThoughtDelta("\n\n")]
         return []
 
@@ -94,28 +94,28 @@ class ReplyReader(Reading):
                 self._calls.hold(len(key) + ENTRY)
                 self._places[key] = place
             place = self._places[key]
-        if place not in self._told:
+        if place not in self._delta_kinds:
             self._calls.hold(ENTRY)
         return place
 
     def _item(self, item: Payload, place: int, *, done: bool) -> list[Event]:
         match item.get("type"):
             case "function_call":
-                whole = item.get("arguments") if done and place not in self._told else None
+                whole = item.get("arguments") if done and place not in self._delta_kinds else None
                 if done:
-                    self._told.setdefault(place, "item")
+                    self._delta_kinds.setdefault(place, "item")
                 return self._calls.add(index=place, key=item.get("call_id"), name=item.get("name"), arguments=whole)
-            case "custom_tool_call" if done and place not in self._told:
-                self._told[place] = "item"
+            case "custom_tool_call" if done and place not in self._delta_kinds:
+                self._delta_kinds[place] = "item"
                 arguments = json.dumps({"input": item.get("input")}, ensure_ascii=False)
                 return self._calls.add(index=place, key=item.get("call_id"), name=item.get("name"), arguments=arguments)
-            case "message" if done and place not in self._told:
-                self._told[place] = "item"
+            case "message" if done and place not in self._delta_kinds:
+                self._delta_kinds[place] = "item"
                 return [event for part in records(item.get("content")) for event in self._part(part)]
-            case "reasoning" if done and place not in self._told:
+            case "reasoning" if done and place not in self._delta_kinds:
                 parts = [part.get("text") for part in records(item.get("content")) or records(item.get("summary"))]
                 thought = "\n\n".join(part for part in parts if isinstance(part, str))
-                self._told[place] = "item"
+                self._delta_kinds[place] = "item"
                 return self._text_delta(thought, THOUGHT[0], []) if thought else []
             case _:
                 return []

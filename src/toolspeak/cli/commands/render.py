@@ -27,7 +27,11 @@ if TYPE_CHECKING:
     "--template", metavar="FILE", help="The model's own chat template: Jinja, a tokenizer_config.json or a GGUF file."
 )
 @click.option(
-    "--var", "given", metavar="NAME=VALUE", multiple=True, help="A variable of the template, such as bos_token=TEXT."
+    "--var",
+    "variables",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="A variable of the template, such as bos_token=TEXT.",
 )
 @click.option(
     "--thinking/--no-thinking", default=None, help="Turn the model's reasoning on or off, if it supports that."
@@ -39,7 +43,7 @@ def render(
     dialect: Dialect,
     files: tuple[str, ...],
     template: str | None,
-    given: tuple[str, ...],
+    variables: tuple[str, ...],
     thinking: bool | None,
     continue_final: bool,
     as_json: bool,
@@ -70,7 +74,7 @@ def render(
             thinking,
             now=datetime.datetime.now().astimezone(),
             continue_final=continue_final or None,
-            variables=own.tokens | _variables(given),
+            variables=own.tokens | _variables(variables),
         )
         if as_json:
             out.line(json.dumps(dataclasses.asdict(told), indent=2, ensure_ascii=False))

@@ -70,7 +70,7 @@ async def _read(receive: Receive, form: _Form, file: BinaryIO, reading: float) -
             raise Gone
         more = message.get("more_body", False)
         form.feed(message.get("body", b""))
-        if form.held >= PIECE or not more:
+        if form.buffered >= PIECE or not more:
             await asyncio.to_thread(file.writelines, form.take())
 
 
@@ -90,7 +90,7 @@ class _Form:
             raise Refused(message, status=415, code="unsupported_media_type")
         self._most = most
         self.upload = Upload()
-        self.held = 0
+        self.buffered = 0
         self._pieces: list[bytes] = []
         self._parts = 0
         self._total = 0
@@ -121,7 +121,7 @@ class _Form:
 
     def take(self) -> list[bytes]:
         """Return the data of the file that arrived since the last call."""
-        pieces, self._pieces, self.held = self._pieces, [], 0
+        pieces, self._pieces, self.buffered = self._pieces, [], 0
         return pieces
 
     def end(self) -> Upload:
@@ -168,7 +168,7 @@ class _Form:
             if self.upload.size > self._most:
                 raise _too_large(self._most)
             self._pieces.append(piece)
-            self.held += len(piece)
+            self.buffered += len(piece)
             return
         self._value += piece
         if len(self._value) > LONGEST_FIELD:

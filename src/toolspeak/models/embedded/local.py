@@ -93,7 +93,7 @@ class Local:
         queue: asyncio.Queue[dict[str, Any] | ModelError | None] = asyncio.Queue()
         stopped = threading.Event()
 
-        def heard(chunk: dict[str, Any] | ModelError | None) -> bool:
+        def on_chunk(chunk: dict[str, Any] | ModelError | None) -> bool:
             if not stopped.is_set():
                 with contextlib.suppress(RuntimeError):  # the loop has closed: nobody listens any more
                     loop.call_soon_threadsafe(queue.put_nowait, chunk)
@@ -102,12 +102,12 @@ class Local:
         def work() -> None:
             end: ModelError | None = ServerFailed("the local model broke off")
             try:
-                server.ask(body, heard, chat=request.prompt is None)
+                server.ask(body, on_chunk, chat=request.prompt is None)
                 end = None
             except ModelError as error:
                 end = error
             finally:
-                heard(end)
+                on_chunk(end)
                 _replies.pop(threading.current_thread(), None)
 
         thread = threading.Thread(target=work, name="toolspeak-local", daemon=True)

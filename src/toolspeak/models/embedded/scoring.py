@@ -126,7 +126,7 @@ class Llama:
         self.batch = self._call("llama_batch_init", Batch, c_int32, c_int32, c_int32)(BATCH, 0, 1)
         if self.batch.embd or not self.batch.told:
             raise ValueError("a batch is laid out otherwise")
-        self.kept = [CachedPrompt(row) for row in range(CACHED)]
+        self.prompt_cache = [CachedPrompt(row) for row in range(CACHED)]
 
     def _loaded(self, path: Path) -> int:
         """The model, where what it has read can be taken back in part."""
@@ -232,21 +232,21 @@ class Llama:
 
     def _holding(self, trunk: list[int]) -> CachedPrompt:
         """The row that holds these tokens now, and maybe others behind them."""
-        best = max(self.kept, key=lambda one: beginning(one.tokens, trunk))
+        best = max(self.prompt_cache, key=lambda one: beginning(one.tokens, trunk))
         shared = beginning(best.tokens, trunk)
         if self.states and len(trunk) - shared >= LEAST and (restored := self._restored(trunk, shared)):
             best, shared = restored, len(restored.tokens)
         elif self.states and LEAST <= shared < min(len(best.tokens), len(trunk)):
             self._store(best, shared - shared % PIECE)
         if shared < min(len(best.tokens), len(trunk)):  # it goes on otherwise: it stays as it is, beside the new one
-            oldest = self.kept[0]
+            oldest = self.prompt_cache[0]
             self._cut(oldest, shared if oldest is best else 0)
             if oldest is not best:
                 self._copy(self.memory, best.row, oldest.row, 0, shared)
                 oldest.tokens = best.tokens[:shared]
             best = oldest
-        self.kept.remove(best)
-        self.kept.append(best)
+        self.prompt_cache.remove(best)
+        self.prompt_cache.append(best)
         # In pieces that begin at the same places whatever was read before: a token that is read beside others comes out a
         # little otherwise, and what is restored must be what would have been read.
         while (place := len(best.tokens)) < len(trunk):
@@ -261,12 +261,12 @@ class Llama:
         data = self.states.read(trunk[:length]) if self.states and length > shared else None
         if not self.states or not data:
             return None
-        row = self.kept[0]
+        row = self.prompt_cache[0]
         self._cut(row, 0)
         took = self._set_state(self.state, data, len(data), row.row)
         if took != len(data) or self._last(self.memory, row.row) != length - 1:
             self._remove(self.memory, row.row, -1, -1)
-            if not any(one.tokens for one in self.kept):  # it was not for want of room
+            if not any(one.tokens for one in self.prompt_cache):  # it was not for want of room
                 self.states.remove(trunk[:length])
             return None
         row.tokens = trunk[:length]
@@ -306,7 +306,7 @@ class Llama:
             self._fill(batch)
             while result := self._decode(self.state, self.batch):
                 # There is no room: what was asked for longest ago gives way.
-                old = next((one for one in self.kept[:-1] if one.tokens), None)
+                old = next((one for one in self.prompt_cache[:-1] if one.tokens), None)
                 if result != NO_ROOM or old is None:
                     raise Full
                 self._cut(old, 0)
@@ -340,7 +340,7 @@ class Llama:
     def _forget(self) -> None:
         for row in range(CACHED + ABREAST):
             self._remove(self.memory, row, -1, -1)
-        for one in self.kept:
+        for one in self.prompt_cache:
             one.tokens.clear()
 
 

@@ -69,7 +69,7 @@ async def server_context(model: Http) -> int:
     return max(map(_count, [_described(model, "", (props,), listed).context, *told]))
 
 
-async def glance(model: Http, *, scoring: bool = True) -> ServerCapabilities | None:
+async def quick_look(model: Http, *, scoring: bool = True) -> ServerCapabilities | None:
     """Return what cheap requests reveal about a llama.cpp server; None for any other server.
 
     They show whether the server puts offered tools into the prompt, drops them silently (if its model's template has no

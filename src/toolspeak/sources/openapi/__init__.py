@@ -120,7 +120,7 @@ def _tool(maker: Maker, named: NamedOperation, servers: Servers, bounds: Bounds,
     keys = maker.keys
     credentials = keys.credentials(named.node)
     advice = ""
-    if not keys.given and (wanted := keys.wanted(named.node)):
+    if not keys.user_secrets and (wanted := keys.wanted(named.node)):
         advice = "no credentials were given: auth=… for " + " or ".join(
             " and ".join(names) for names in wanted if names
         )

@@ -42,7 +42,7 @@ class Keys:
         self.document = document
         self.schemes = {one.name: one for one in _schemes(document)}
         self.headers = clean_headers(headers)
-        self.given = self._secrets(auth)
+        self.user_secrets = self._secrets(auth)
         self.single = auth is not None and not isinstance(auth, Mapping)
         self.hidden = {(one.place, one.parameter.lower()) for one in self.schemes.values()}
         self.hidden |= {("header", name.lower()) for name in self.headers}
@@ -51,13 +51,13 @@ class Keys:
     @property
     def any(self) -> bool:
         """Whether there is any secret to send."""
-        return bool(self.given or self.headers)
+        return bool(self.user_secrets or self.headers)
 
     @property
     def secrets(self) -> list[str]:
         """Return everything that must not be shown, in each form in which it is sent."""
         found = [one for value in self.headers.values() for one in in_header(value)]
-        for secret in self.given.values():
+        for secret in self.user_secrets.values():
             parts = [secret] if isinstance(secret, str) else [":".join(secret), secret[1]]
             found += [form for part in parts for form in (part, quote(part, safe=""), _coded(part))]
         return [one for one in found if one]
@@ -74,14 +74,14 @@ class Keys:
     def credentials(self, operation: Mapping[str, Any]) -> Credentials:
         """Return the credentials for an operation: the first of its alternatives with all secrets available."""
         for names in self.wanted(operation):
-            if names and all(name in self.given for name in names) and not (self.single and len(names) > 1):
+            if names and all(name in self.user_secrets for name in names) and not (self.single and len(names) > 1):
                 return self._written(names)
         return Credentials(self.headers)
 
     def _written(self, names: Iterable[str]) -> Credentials:
         headers, query, cookies = dict(self.headers), list[str](), list[str]()
         for name in names:
-            scheme, secret = self.schemes[name], self.given[name]
+            scheme, secret = self.schemes[name], self.user_secrets[name]
             if scheme.kind == "basic":
                 headers["Authorization"] = "Basic " + _coded(secret if isinstance(secret, str) else ":".join(secret))
             elif scheme.kind == "bearer":

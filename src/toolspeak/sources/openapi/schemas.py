@@ -40,8 +40,8 @@ class Schemas:
     def __init__(self, document: Document) -> None:
         self.document = document
         self._names: dict[str, str] = {}
-        self._taken: dict[str, str] = {}
-        self._made: dict[str, Any] = {}
+        self._ref_by_name: dict[str, str] = {}
+        self._definitions: dict[str, Any] = {}
 
     def translate(self, schema: Any, where: str) -> Any:
         """Return a converted schema, with references to `$defs` that `whole` adds."""
@@ -87,22 +87,22 @@ class Schemas:
     # one schema
 
     def _definition(self, name: str) -> Any:
-        if name not in self._made:
-            ref = self._taken[name]
+        if name not in self._definitions:
+            ref = self._ref_by_name[name]
             schema = self.translate(self.document.at(ref, ref), ref)
             if isinstance(schema, dict):
                 cast("dict[str, Any]", schema).pop("readOnly", None)
-            self._made[name] = schema
-        return self._made[name]
+            self._definitions[name] = schema
+        return self._definitions[name]
 
     def _name(self, ref: str, where: str) -> str:
         """Return the name under `$defs` for a reference's target."""
         if ref not in self._names:
             self.document.at(ref, where)
             last = re.sub(r"[^A-Za-z0-9_.-]+", "_", ref.rpartition("/")[2])[:64] or "Part"
-            name = free_name(last, self._taken)
+            name = free_name(last, self._ref_by_name)
             self._names[ref] = name
-            self._taken[name] = ref
+            self._ref_by_name[name] = ref
         return self._names[ref]
 
     def _node(self, node: dict[str, Any], where: str) -> Any:

@@ -16,12 +16,12 @@ from .operations import NamedOperation
 
 
 class Servers:
-    """The base address of each operation. `given` replaces everything that the document says; `variables` fill the
+    """The base address of each operation. `user_base` replaces everything that the document says; `variables` fill the
     placeholders in its addresses."""
 
     def __init__(self, document: Document, address: str | None, variables: Mapping[str, str] | None) -> None:
         self.document = document
-        self.given = _base(address, "server") if address else None
+        self.user_base = _base(address, "server") if address else None
         self.variables = dict(variables or {})
         if unknown := [name for name in self.variables if name not in (known := self._variables())]:
             raise UsageError(
@@ -31,12 +31,12 @@ class Servers:
     @property
     def private(self) -> frozenset[Origin]:
         """Return the origins that the configuration names: they may be anywhere, also on this machine."""
-        return frozenset(origin(url) for url in (self.given, self.document.url) if url)
+        return frozenset(origin(url) for url in (self.user_base, self.document.url) if url)
 
     def base(self, named: NamedOperation | None = None) -> str:
         """Return the base address of an operation, or of the whole document, without a trailing slash."""
-        if self.given:
-            return self.given
+        if self.user_base:
+            return self.user_base
         owners = (named.node, named.item, self.document.data) if named else (self.document.data,)
         listed: Any = next((owner["servers"] for owner in owners if owner.get("servers")), [{"url": "/"}])
         if not isinstance(listed, list):

@@ -60,9 +60,9 @@ class Body:
     base: int = 0
 
 
-def body_of(p: Probe, shown: Samples) -> Body | None:
+def body_of(p: Probe, samples: Samples) -> Body | None:
     """The hole with the text around it; None if no kind of hole matches."""
-    return _json(shown) or _tree(shown) or _keywords(p, shown) or _tagged(p, shown)
+    return _json(samples) or _tree(samples) or _keywords(p, samples) or _tagged(p, samples)
 
 
 def _body(hole: Arguments | JsonCall, front: str, behind: str, middle: str | None) -> Body:
@@ -96,39 +96,41 @@ def _values(text: str) -> list[tuple[int, int, Any]]:
     return found
 
 
-def _json(shown: Samples) -> Body | None:
+def _json(samples: Samples) -> Body | None:
     """Arguments as one JSON object, or a whole call as one, or all calls as one list."""
-    one, two = _values(shown.one), _values(shown.two)
+    one, two = _values(samples.one), _values(samples.two)
     if not one:
         return None
     start, end, value = one[0]
-    front, behind = shown.one[:start], shown.one[end:]
+    front, behind = samples.one[:start], samples.one[end:]
     if isinstance(value, list):
-        return _json_list(shown, cast("list[Any]", value), (start, end))
+        return _json_list(samples, cast("list[Any]", value), (start, end))
     other = two[1] if len(two) > 1 else None
-    middle = shown.two[two[0][1] : other[0]] if other else None
+    middle = samples.two[two[0][1] : other[0]] if other else None
     if NAME in front:
         return _body(Json(), front, behind, middle)
-    hole = _object(value, other[2] if other else value, shown.one[start:end])
+    hole = _object(value, other[2] if other else value, samples.one[start:end])
     return Body(hole, front, behind, middle, base=_base(hole, value)) if hole else None
 
 
-def _json_list(shown: Samples, value: list[Any], span: tuple[int, int]) -> Body | None:
+def _json_list(samples: Samples, value: list[Any], span: tuple[int, int]) -> Body | None:
     """Calls as elements of one list, with its brackets and separators as written."""
-    text = shown.one[slice(*span)]
+    text = samples.one[slice(*span)]
     if len(value) != 1 or "{" not in text:
         return None
     begin = text.index("{")
     end = DECODER.raw_decode(text, begin)[1]
     opener, first, closer = text[:begin], text[begin:end], text[end:]
     separator, second = ", ", value[0]
-    for start, stop, both in _values(shown.two)[:1]:
+    for start, stop, both in _values(samples.two)[:1]:
         if isinstance(both, list) and len(cast("list[Any]", both)) == 2:
-            rest = shown.two[start + len(opener) + len(first) : stop]
+            rest = samples.two[start + len(opener) + len(first) : stop]
             separator, second = rest[: rest.index("{")], cast("list[Any]", both)[1]
     hole = _object(value[0], second, first)
     items = (opener, separator, closer)
-    return Body(hole, shown.one[: span[0]], shown.one[span[1] :], None, items, _base(hole, value[0])) if hole else None
+    return (
+        Body(hole, samples.one[: span[0]], samples.one[span[1] :], None, items, _base(hole, value[0])) if hole else None
+    )
 
 
 def _base(hole: JsonCall | None, row: object) -> int:
@@ -171,35 +173,35 @@ def _split(text: str) -> list[str]:
     return re.split(f"[{KEY}{VALUE}]", text)
 
 
-def _middle(shown: Samples, before: str, after: str) -> str | None:
+def _middle(samples: Samples, before: str, after: str) -> str | None:
     """The text between the last argument of one call and the first of the next, without what belongs to the arguments."""
-    if not shown.two:
+    if not samples.two:
         return None
-    inner = shown.two[shown.two.index(VALUE) + 1 : shown.two.rindex(NAME)]
-    rest = shown.two[shown.two.rindex(NAME) :]
+    inner = samples.two[samples.two.index(VALUE) + 1 : samples.two.rindex(NAME)]
+    rest = samples.two[samples.two.rindex(NAME) :]
     inner += rest[: rest.index(KEY)]
     if not (inner.startswith(after) and inner.endswith(before)):
         return None
     return inner[len(after) : len(inner) - len(before)]
 
 
-def _tree(shown: Samples) -> Body | None:
+def _tree(samples: Samples) -> Body | None:
     """Arguments as nested elements: each key opens and closes one."""
-    if shown.one.count(KEY) != 2:
+    if samples.one.count(KEY) != 2:
         return None
-    front, mid, close, behind = _split(shown.one)
+    front, mid, close, behind = _split(samples.one)
     mark = close.removesuffix("</")
     if mark == close or mid != ">" or not front.endswith(mark + "<") or behind[:1] != ">":
         return None
     before, after = mark + "<", f"{close}{KEY}>"
-    return _body(Tree(mark), front.removesuffix(before), behind[1:], _middle(shown, before, after))
+    return _body(Tree(mark), front.removesuffix(before), behind[1:], _middle(samples, before, after))
 
 
-def _keywords(p: Probe, shown: Samples) -> Body | None:
+def _keywords(p: Probe, samples: Samples) -> Body | None:
     """Arguments in the syntax of a programming language: strings have quotes, other values none."""
-    if shown.one.count(KEY) != 1 or shown.one.count(VALUE) != 1:
+    if samples.one.count(KEY) != 1 or samples.one.count(VALUE) != 1:
         return None
-    front, mid, behind = _split(shown.one)
+    front, mid, behind = _split(samples.one)
     assign = _before(p, SAMPLES["number"])
     if assign is None or not mid.startswith(assign) or mid == assign:
         return None
@@ -222,15 +224,15 @@ def _keywords(p: Probe, shown: Samples) -> Body | None:
             _constant(p, None, assign, "None"),
         ),
     )
-    return _body(hole, front[:-1], rest[1:], _middle(shown, opener, quote + close))
+    return _body(hole, front[:-1], rest[1:], _middle(samples, opener, quote + close))
 
 
-def _tagged(p: Probe, shown: Samples) -> Body | None:
+def _tagged(p: Probe, samples: Samples) -> Body | None:
     """Arguments one by one between literals, possibly with their types."""
     pair = p.calls(BOTH, alone=not p.calls(call()))
-    if shown.one.count(KEY) != 1 or shown.one.count(VALUE) != 1 or pair.count(KEY) != 2:
+    if samples.one.count(KEY) != 1 or samples.one.count(VALUE) != 1 or pair.count(KEY) != 2:
         return None
-    front, mid, behind = _split(shown.one)
+    front, mid, behind = _split(samples.one)
     glue = _split(pair)[2]
     close = common_start(glue, behind)
     opener = glue[len(close) :]
@@ -241,7 +243,7 @@ def _tagged(p: Probe, shown: Samples) -> Body | None:
             return None
     typed, mid = _typed(p, mid)
     hole = Tagged(opener, mid, close, typed, _quote(p, mid))
-    return _body(hole, front.removesuffix(opener), behind.removeprefix(close), _middle(shown, opener, close))
+    return _body(hole, front.removesuffix(opener), behind.removeprefix(close), _middle(samples, opener, close))
 
 
 def _written(p: Probe, value: object) -> str | None:

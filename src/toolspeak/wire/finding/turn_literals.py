@@ -58,9 +58,9 @@ def _thinking(p: Probe, plain: str) -> Thinking | None:
     return _named(p.template)
 
 
-def _around(p: Probe, shown: str, plain: str, after: str) -> Thinking | None:
+def _around(p: Probe, prompt: str, plain: str, after: str) -> Thinking | None:
     """The text before and after the thought in this rendering."""
-    left, _, right = shown.partition(THOUGHT)
+    left, _, right = prompt.partition(THOUGHT)
     close = right.partition(after)[0]
     first = FIRST.match(close)
     close = first[0] if first else close

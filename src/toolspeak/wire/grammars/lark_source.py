@@ -257,7 +257,7 @@ class _Building:
     """Builds nodes with their characters spelled."""
 
     def __init__(self, nodes: Mapping[str, Node], spell: Spell, rules: Rules, key: tuple[str, str]) -> None:
-        self.made = nodes
+        self.nodes = nodes
         self.spell = spell
         self.rules = rules
         self.key = key
@@ -275,6 +275,6 @@ class _Building:
             case Repeat(part, least, most):
                 return Repeat(self.node(part), least, most)
             case Ref(name):
-                return self.rules.ref((*self.key, name), "text", lambda: self.node(self.made[name]))
+                return self.rules.ref((*self.key, name), "text", lambda: self.node(self.nodes[name]))
             case _:
                 return node

@@ -88,14 +88,14 @@ def tag_words(hole: Tagged, follow: tuple[str, ...]) -> TagWords:
 class TagReader:
     """The parameters of one call."""
 
-    __slots__ = ("begun", "ends", "given", "hole", "odd", "s", "schema", "shapes", "unsure", "went_on", "words")
+    __slots__ = ("begun", "ends", "hole", "keys", "odd", "s", "schema", "shapes", "unsure", "went_on", "words")
 
     def __init__(self, s: State, hole: Tagged, words: TagWords, schema: Mapping[str, Any]) -> None:
         self.s, self.hole, self.words, self.schema = s, hole, words, schema
         self.shapes = Shapes(schema)
         self.ends = words.ends
         self.odd: tuple[str, ...] = ()
-        self.given: set[str] = set()
+        self.keys: set[str] = set()
         self.begun: list[tuple[str, int]] = []
         self.unsure: set[str] = set()
         self.went_on = False
@@ -110,8 +110,8 @@ class TagReader:
             raise Malformed("expected a key")
         s.pos += len(words.opener) + len(found[0]) + len(found[1])
         word = yield from self.type_word(found[1])
-        twice, known = key in self.given, self.named(key)
-        if not known and key in WRAPPERS and not self.given and self.schema.get("properties"):
+        twice, known = key in self.keys, self.named(key)
+        if not known and key in WRAPPERS and not self.keys and self.schema.get("properties"):
             return (yield from self.wrapper(key, word))
         if not twice:
             self.begin(key)
@@ -151,12 +151,12 @@ class TagReader:
 
     def wanted(self, key: str) -> bool:
         """Whether the schema has the key, and it was not given yet."""
-        return key not in self.given and self.named(key)
+        return key not in self.keys and self.named(key)
 
     def begin(self, key: str) -> None:
         """The value of this key comes next."""
-        self.s.emit_arguments(f"{', ' if self.given else ''}{quoted(key)}: ")
-        self.given.add(key)
+        self.s.emit_arguments(f"{', ' if self.keys else ''}{quoted(key)}: ")
+        self.keys.add(key)
 
     def close_with(self, key: str) -> None:
         """Sets what may end the value: also a closer in another spelling, or one with the name of a known key."""
@@ -180,13 +180,13 @@ class TagReader:
         """A parameter in tags of another spelling `offset` characters ahead, if there is one with a wanted key."""
         return (yield from opener(self.s, offset, self.wanted))
 
-    def respelled(self, found: SpelledOpener) -> Scan[None]:
+    def respelled(self, opener: SpelledOpener) -> Scan[None]:
         """Reads a parameter in such tags, from its opener. Its first closer must close it, otherwise this is no call."""
         s, words = self.s, self.words
-        s.pos += found.end
-        s.note("other-tags", found.tag)
-        self.begin(found.key)
-        shuts = tuple(dict.fromkeys((*found.closers, words.close)))
+        s.pos += opener.end
+        s.note("other-tags", opener.tag)
+        self.begin(opener.key)
+        shuts = tuple(dict.fromkeys((*opener.closers, words.close)))
         shuts = (*shuts, *(words.space + word for word in shuts if words.space))
         self.ends = (*shuts, *words.follow, words.opener)
         yield from self.lead()
@@ -194,12 +194,12 @@ class TagReader:
         def closes(hit: str) -> Scan[str | None]:
             if hit.strip() not in shuts:
                 s.pos -= len(hit)
-                raise Malformed(f"{found.tag} is not closed")
+                raise Malformed(f"{opener.tag} is not closed")
             if (yield from self.goes_on()):
                 return None
-            raise Malformed(f"it is not sure where {found.tag} ends")
+            raise Malformed(f"it is not sure where {opener.tag} ends")
 
-        yield from value(s, self.ends, closes, self.allowed(found.key, found.type))
+        yield from value(s, self.ends, closes, self.allowed(opener.key, opener.type))
 
     def goes_on(self) -> Scan[bool]:
         """Whether another parameter follows, or something that may follow the call, or the end."""
@@ -235,7 +235,7 @@ class TagReader:
     def ended(self) -> Scan[None]:
         """Raises Malformed unless what follows may follow the arguments: it may be further arguments."""
         s, words = self.s, self.words
-        if not self.given:
+        if not self.keys:
             yield from self.skip(words.close, "stray-closer")
         if not words.follow or (yield from at(s, *words.follow, *BRACKETS, eat=False)):
             return

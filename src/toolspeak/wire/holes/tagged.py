@@ -36,11 +36,11 @@ def read(s: State, hole: Tagged, schema: Mapping[str, Any], follow: tuple[str, .
             yield from reader.respelled(other)
         else:
             break
-    if lost := reader.unsure - reader.given:
+    if lost := reader.unsure - reader.keys:
         s.note("trailing-text", words.opener + min(lost))  # these may be parameters rather than parts of a value
     s.emit_arguments("}")
     yield from reader.ended()
-    return reader.given
+    return reader.keys
 
 
 def write(hole: Tagged, arguments: Mapping[str, Any]) -> str:
@@ -51,29 +51,29 @@ def write(hole: Tagged, arguments: Mapping[str, Any]) -> str:
     )
 
 
-def _text(hole: Tagged, given: object) -> str:
-    if not isinstance(given, str):
-        return json.dumps(given, ensure_ascii=False)
-    if hole.quote and any(c in given for c in "<&\n"):
-        return given.join(hole.quote)
-    return given
+def _text(hole: Tagged, value: object) -> str:
+    if not isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if hole.quote and any(c in value for c in "<&\n"):
+        return value.join(hole.quote)
+    return value
 
 
-def _type(hole: Tagged, given: object) -> str:
+def _type(hole: Tagged, value: object) -> str:
     if hole.typed is None:
         return ""
-    if isinstance(given, str):
+    if isinstance(value, str):
         return hole.typed.before + hole.typed.string
-    return hole.typed.before + (hole.typed.other or json_type(given))
+    return hole.typed.before + (hole.typed.other or json_type(value))
 
 
-def json_type(given: object) -> str:
+def json_type(value: object) -> str:
     """The JSON type of a value that is no string."""
-    if given is None or isinstance(given, bool):
-        return "null" if given is None else "boolean"
-    if isinstance(given, (int, float)):
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else "boolean"
+    if isinstance(value, (int, float)):
         return "number"
-    return "object" if isinstance(given, Mapping) else "array"
+    return "object" if isinstance(value, Mapping) else "array"
 
 
 def grammar(hole: Tagged, schema: Schema, rules: Rules) -> Node:

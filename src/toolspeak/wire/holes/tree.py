@@ -32,14 +32,14 @@ EMPTY = {"null": "null", "string": "", "array": "[]", "object": "{}"}
 
 
 class _Open:
-    """An open element: an object with the keys `given` so far, or an array with so many elements."""
+    """An open element: an object with the `keys` so far, or an array with so many elements."""
 
-    __slots__ = ("array", "count", "given", "schema", "tag")
+    __slots__ = ("array", "count", "keys", "schema", "tag")
 
     def __init__(self, tag: str, schema: object, array: bool = False) -> None:
         self.tag, self.schema, self.array = tag, schema, array
         self.count = 0
-        self.given: set[str] = set()
+        self.keys: set[str] = set()
 
 
 def read(s: State, hole: Tree, schema: Mapping[str, Any], follow: tuple[str, ...]) -> Scan[set[str] | None]:
@@ -51,7 +51,7 @@ def read(s: State, hole: Tree, schema: Mapping[str, Any], follow: tuple[str, ...
         return None
     reader = _Reader(s, hole, schema, tuple(word for word in follow if word))
     yield from reader.read()
-    return reader.stack[0].given
+    return reader.stack[0].keys
 
 
 class _Reader:
@@ -98,11 +98,11 @@ class _Reader:
                 s.note("odd-item", tag)
             s.emit_arguments(comma)
             schema = self.shapes.items(parent.schema)
-        elif tag in parent.given:
+        elif tag in parent.keys:
             return (yield from self.drop(tag))
         else:
             s.emit_arguments(f"{comma}{quoted(tag)}: ")
-            parent.given.add(tag)
+            parent.keys.add(tag)
             schema = self.shapes.member(parent.schema, tag)
         parent.count += 1
         return (yield from self.content(tag, schema))
@@ -252,8 +252,8 @@ def write(hole: Tree, arguments: Mapping[str, Any]) -> str:
     return "".join(parts)
 
 
-def _scalar(given: object) -> str:
-    return given if isinstance(given, str) else "" if given is None else json.dumps(given, ensure_ascii=False)
+def _scalar(value: object) -> str:
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def grammar(hole: Tree, schema: Schema, rules: Rules) -> Node:

@@ -33,16 +33,16 @@ def _text(text: str, d: Dialect) -> str:
     return d.speech.text + text + d.speech.text_end
 
 
-def example(d: Dialect, taken: Sequence[str] = ()) -> str:
+def example(d: Dialect, tool_names: Sequence[str] = ()) -> str:
     """A call in the dialect of a tool that does not exist: a model that copies it calls nothing.
 
-    `taken` are the names of the tools that exist.
+    `tool_names` are the names of the tools that exist.
     """
     raw = next((part for part in d.call if isinstance(part, Raw)), None)
     if raw:
         return write_calls((ToolCall("", raw.tool, {raw.key: "value"}),), d)
     name = "example_tool"
-    while name in taken:
+    while name in tool_names:
         name += "_"
     return write_calls((ToolCall("", name, {"first_parameter": "value", "second_parameter": 2}),), d)
 

@@ -94,10 +94,10 @@ def _id_in(part: JsonCall, call: ToolCall, d: Dialect, index: int) -> str:
     return call.id if call.id.isdecimal() else str(index + d.index_base)
 
 
-def written_id(given: str, d: Dialect, index: int) -> str:
+def written_id(call_id: str, d: Dialect, index: int) -> str:
     """The id as the dialect writes it, with as many letters and digits as it specifies."""
-    if not d.id_length or re.fullmatch(f"[A-Za-z0-9]{{{d.id_length}}}", given):
-        return given or f"call_{index}"
+    if not d.id_length or re.fullmatch(f"[A-Za-z0-9]{{{d.id_length}}}", call_id):
+        return call_id or f"call_{index}"
     return str(index + 1).zfill(d.id_length)
 
 

@@ -115,19 +115,19 @@ def _call(row: object, i: int, notes: list[Note]) -> ToolCall:
     return _arguments(ToolCall(str(call.get("id") or ""), name, {}), told.get("arguments"), where, notes)
 
 
-def _arguments(call: ToolCall, given: object, where: str, notes: list[Note]) -> ToolCall:
+def _arguments(call: ToolCall, arguments: object, where: str, notes: list[Note]) -> ToolCall:
     """The call with its arguments; text that is a JSON object stays as written."""
-    if given in (None, ""):
+    if arguments in (None, ""):
         return replace(call, json="{}")
-    if isinstance(given, Mapping):
-        return replace(call, arguments=dict(cast("Mapping[str, Any]", given)))
-    if not isinstance(given, str):
-        raise TemplateError(f"{where}: expected arguments as JSON text or an object, got {type(given).__name__}")
-    value: object = loads_or(given, None)
+    if isinstance(arguments, Mapping):
+        return replace(call, arguments=dict(cast("Mapping[str, Any]", arguments)))
+    if not isinstance(arguments, str):
+        raise TemplateError(f"{where}: expected arguments as JSON text or an object, got {type(arguments).__name__}")
+    value: object = loads_or(arguments, None)
     if isinstance(value, dict):
-        return replace(call, arguments=cast("dict[str, Any]", value), json=given.strip())
+        return replace(call, arguments=cast("dict[str, Any]", value), json=arguments.strip())
     notes.append(Note("arguments-not-json", f"{where}: the arguments of {call.name} are no JSON object"))
-    return replace(call, json=json.dumps(given, ensure_ascii=False))
+    return replace(call, json=json.dumps(arguments, ensure_ascii=False))
 
 
 def message_of(turn: Turn, objects: bool, blank: str | None = "", thought: str = "reasoning_content") -> dict[str, Any]:

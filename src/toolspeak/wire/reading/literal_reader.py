@@ -45,7 +45,7 @@ class LiteralReader(Machine):
         self.emit, self.note, self.hole = emit, note, hole
         self.syntax = literals.syntax(hole)
         self.schema, self.shapes, self.streams = schema, Shapes(schema), streams
-        self.given: set[str] = set()
+        self.keys: set[str] = set()
         self.brackets = Brackets(hole, follow)
         self.stack = self.brackets.stack
         self.quote = self.syntax.quotes[hole.quotes[0]]
@@ -111,9 +111,9 @@ class LiteralReader(Machine):
             return self.spread(frame) if s.text.startswith("*", s.pos) else self.unnamed(frame)
         self.begin(frame)
         key = m[1] or m[3]
-        if key in self.given:
+        if key in self.keys:
             self.note("doubled-key", key)
-        self.given.update([key] if len(self.stack) == 1 else ())
+        self.keys.update([key] if len(self.stack) == 1 else ())
         self.emit(quoted(key) + ": ")
         self.text_only = self.wants_text(key)
         s.pos = m.end()

@@ -25,12 +25,12 @@ _SPACES = re.compile(f"{INVISIBLE}+\\Z")
 class Restorer:
     """Converts the events of a reply to events with markers restored."""
 
-    __slots__ = ("_held", "_kind", "_last")
+    __slots__ = ("_buffer", "_kind", "_last")
 
     def __init__(self) -> None:
         self._kind: type[Event] | None = None
         self._last = ""  # the last character of the text so far
-        self._held = ""  # a possible start of a defused marker: spaces, a bracket, an incomplete escape
+        self._buffer = ""  # a possible start of a defused marker: spaces, a bracket, an incomplete escape
 
     def feed(self, events: Iterable[Event]) -> list[Event]:
         """The events with markers restored."""
@@ -58,31 +58,31 @@ class Restorer:
 
     def _flush(self, out: list[Event]) -> None:
         """Emits what was held back."""
-        held, last = self._held, self._last
-        self._held = self._last = ""
+        held, last = self._buffer, self._last
+        self._buffer = self._last = ""
         if self._kind is ArgumentsDelta and held:
             out.append(ArgumentsDelta(held))
         elif self._kind in (TextDelta, ThoughtDelta) and (rest := restore(last + held)[len(last) :]):
             out.append(TextDelta(rest) if self._kind is TextDelta else ThoughtDelta(rest))
 
     def _text(self, text: str) -> str:
-        text = self._held + text
+        text = self._buffer + text
         spaces = _SPACES.search(text) if text.endswith(INVISIBLE) else None
-        self._held = spaces[0] if spaces else ""
-        text = text[: len(text) - len(self._held)]
+        self._buffer = spaces[0] if spaces else ""
+        text = text[: len(text) - len(self._buffer)]
         if not text:
             return text
         last, self._last = self._last, text[-1]
         return restore(last + text)[len(last) :] if INVISIBLE in text else text
 
     def _json(self, text: str) -> str:
-        text = self._held + text
+        text = self._buffer + text
         cut = len(text)
         if (partial := _PARTIAL.search(text)) and _escapes(text, partial.start()):
             cut = partial.start()
         if (last := _LAST.search(text[:cut])) and (last[0][0] != "\\" or _escapes(text, last.start())):
             cut = last.start()
-        self._held = text[cut:]
+        self._buffer = text[cut:]
         return _IN_JSON.sub(lambda match: match[1] or match[2] or match[0], text[:cut])
 
 
