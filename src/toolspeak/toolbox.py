@@ -22,6 +22,7 @@ from .approvals import Answer, ApprovalGate, Approve
 from .display import tools_html
 from .errors import CallError, InvalidCall, InvalidTool, NoCall, ToolError, UnknownTool, UsageError
 from .plan.calls import broken, judged
+from .plan.code_fences import unfenced
 from .policy.policy import Policy
 from .running import execute
 from .schema.call_dicts import looks_like_call, read_call
@@ -360,10 +361,7 @@ def _matches(name: str, patterns: tuple[str, ...]) -> bool:
 
 def _plain_call(text: str) -> Any:
     """The call in a text that is one JSON object (in a code fence or not) with the name of a tool."""
-    inner = text.strip()
-    if inner.startswith("```") and inner.endswith("```") and "\n" in inner:
-        inner = inner[inner.index("\n") : -3]
-    value = loads_or(inner, None)
+    value = loads_or(unfenced(text), None)
     return value if looks_like_call(value) else None
 
 

@@ -22,8 +22,9 @@ from ..types import Message, Note, Problem, Reply, Request, Schema, Tool, ToolCa
 from ..wire.reading.collect import add_usage
 from . import decide
 from .calls import checked
+from .code_fences import unfenced
 from .effects import Plan, spending
-from .json_passages import Passage, fault, json_values, unfenced, unwrapped, whole_values
+from .json_passages import Passage, fault, json_values, unwrapped, whole_values
 
 NO_TYPES = (FunctionType, MethodType)
 

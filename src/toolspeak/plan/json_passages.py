@@ -11,8 +11,8 @@ from ..types import Note
 from ..wire.reading.json_reader import json_value
 from ..wire.reading.source import Malformed, Source
 from ..wire.reading.state import DOUBTFUL
+from .code_fences import fenced, unfenced
 
-FENCE = re.compile(r"```\w*\n(.*?)```", re.DOTALL)
 OPENER = re.compile(r"[{\[]")
 BROKEN = re.compile(r"[{\[]\s*+[\"'{\[]")
 """The beginning of an object or list that is no word in brackets."""
@@ -28,13 +28,6 @@ class Passage(NamedTuple):
     notes: tuple[Note, ...] = ()
 
 
-def unfenced(text: str) -> str:
-    """The text without a code fence around all of it."""
-    text = text.strip()
-    fenced = FENCE.fullmatch(text)
-    return fenced[1] if fenced else text
-
-
 def whole_values(text: str) -> Iterator[Passage]:
     """The value that is the whole text, or the content of the one code fence around it, repaired as a call's arguments
     are."""
@@ -47,7 +40,7 @@ def json_values(text: str) -> Iterator[Passage]:
     """The values in a text: the whole text, or the contents of code fences, or else objects and lists in sentences."""
     values = list(whole_values(text))
     if not values:
-        values = [value for fence in FENCE.finditer(text) for value in whole_values(fence[1])]
+        values = [value for part in fenced(text) for value in whole_values(part)]
     yield from values or _among_words(text)
 
 
@@ -70,7 +63,7 @@ def unwrapped(passage: Passage, keys: set[str], names: Collection[str]) -> Passa
 def fault(text: str) -> str:
     """What is wrong with a text that was meant as a JSON object or list, alone or in a code fence; "" if nothing is or
     if it was not."""
-    for part in (unfenced(text), *(fence[1].strip() for fence in FENCE.finditer(text))):
+    for part in map(str.strip, (unfenced(text), *fenced(text))):
         if OPENER.match(part):
             try:
                 json.loads(part)

@@ -17,7 +17,8 @@ from ..schema.repair_schema import repair_any
 from ..schema.validators import judge
 from ..schema.weight import weight
 from ..types import Message, Note, Reply, Request, Schema, Tool
-from .json_passages import Passage, json_values, unfenced, whole_values
+from .code_fences import unfenced
+from .json_passages import Passage, json_values, whole_values
 
 OPEN = ("additionalProperties", "unevaluatedProperties")
 ANY_OBJECT = {"type": "object"}

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, cast
 
+from ...plan.code_fences import fenced, unfenced
 from .literals import loads, read
 from .results import TransformError
 
-_WHOLE_FENCE = re.compile(r"```[^\n]*\n(.*)\n```", re.DOTALL)
 _ONE_LINE_FENCE = re.compile(r"```(?:\w+\s+|(?:json|python)(?=\W))?(.*)```", re.DOTALL)
 
 
@@ -52,12 +52,12 @@ def loadchmulti(resp: Any) -> list[Any]:
 
 
 def _unfence(text: str) -> str:
-    fence = _WHOLE_FENCE.fullmatch(text) or _ONE_LINE_FENCE.fullmatch(text)
-    return fence[1].strip() if fence else text
+    inner, fence = unfenced(text), _ONE_LINE_FENCE.fullmatch(text)
+    return (fence[1] if fence and inner == text else inner).strip()
 
 
 def _in_fences(text: str) -> Iterator[Any]:
-    for inside in _fences(text):
+    for inside in fenced(text):
         try:
             value = loads(inside.strip())
         except ValueError:
@@ -66,18 +66,6 @@ def _in_fences(text: str) -> Iterator[Any]:
             yield from cast("list[Any]", value)
         else:
             yield value
-
-
-def _fences(text: str) -> Iterator[str]:
-    """Yield the content of each closed fence. Searched by hand, because a regex would search for each end again."""
-    opened = text.find("```")
-    while opened >= 0:
-        line_end = text.find("\n", opened)
-        closed = text.find("\n```", line_end + 1) if line_end >= 0 else -1
-        if closed < 0:
-            return
-        yield text[line_end + 1 : closed]
-        opened = text.find("```", closed + 4)
 
 
 def _outside_fences(text: str) -> str:
