@@ -88,7 +88,7 @@ def loads_or(text: str, default: Any, *, values: int = VALUES, **options: Callab
 
 def too_deep(text: str, value: Any, levels: int = DEEPEST) -> bool:
     """Whether the value of a JSON text has more than `levels` containers inside one another."""
-    if text.count("{") + text.count("[") <= levels:  # the usual case: there are not so many
+    if max(text.rfind("{"), text.rfind("[")) < levels:  # there is no room for so many
         return False
     members: list[Any] = [value]
     few = len(text) // MEMBER
@@ -107,6 +107,8 @@ def too_deep(text: str, value: Any, levels: int = DEEPEST) -> bool:
 
 def _shallow(text: str, levels: int) -> bool:
     """Whether the brackets of a JSON text show at once that it has no more levels. False if they do not."""
+    if text.count("{") + text.count("[") <= levels:
+        return True
     if "\\" in text:
         text = text.replace("\\\\", "").replace('\\"', "")
     brackets = text.encode(errors="replace").translate(AS_LISTS, NO_BRACKETS).replace(b'""', b"")
