@@ -10,8 +10,10 @@ import json
 import uuid
 from collections import OrderedDict, deque, namedtuple
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import attrs
 import pydantic
 import pytest
 from hypothesis import strategies as st
@@ -41,6 +43,33 @@ class Model(pydantic.BaseModel):
 
 class Silent:
     pass
+
+
+class Customer:
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.orders: list[Order] = []
+
+
+class Order:
+    def __init__(self, number: int, customer: Customer) -> None:
+        self.number, self.customer, self._secret = number, customer, "hidden"
+
+    def total(self) -> int:
+        return 1
+
+
+class Slotted:
+    __slots__ = ("_y", "unset", "x")
+
+    def __init__(self, x: int) -> None:
+        self.x, self._y = x, 2
+
+
+@attrs.define
+class Attrs:
+    x: int
+    colour: Colour
 
 
 class Talking:
@@ -95,6 +124,10 @@ Named = namedtuple("Named", "a b")
         ({1: "a", None: "b", Colour.RED: "c", (1, 2): "d"}, '{"1": "a", "null": "b", "red": "c", "[1, 2]": "d"}'),
         ({1: "a", "1": "b", "1 (2)": "c"}, '{"1": "a", "1 (2)": "b", "1 (2) (2)": "c"}'),
         (Silent(), '"<Silent>"'),
+        (Order(3, Customer("Ann")), '{"number": 3, "customer": {"name": "Ann", "orders": []}}'),
+        ([Slotted(1)], '[{"x": 1}]'),
+        (Attrs(1, Colour.RED), '{"x": 1, "colour": "red"}'),
+        (SimpleNamespace(a=1, b=[2]), '{"a": 1, "b": [2]}'),
         (Talking(), '"I am talking"'),
         (Broken(), '"<Broken>"'),
         (Array(), "[1, 2]"),
@@ -124,6 +157,20 @@ def test_cycles_and_depth():
     for _ in range(5000):
         deep = [deep]
     assert "<too deep>" in result_text(deep)
+
+
+def test_objects_that_refer_to_each_other_are_opened_a_few_levels_deep() -> None:
+    """Each of 20 refers to all others: opened without a bound, they would be as many texts as there are paths."""
+    people = [Customer(str(i)) for i in range(20)]
+    for one in people:
+        one.orders = [other for other in people if other is not one]  # type: ignore[misc]
+    data = jsonable(people[0])
+    third = data["orders"][0]["orders"][1]
+    assert (data["orders"][0]["orders"][0], third["name"], set(third["orders"])) == (
+        "<cycle>",
+        "2",
+        {"<too deep>", "<cycle>"},
+    )
 
 
 def test_a_long_text_keeps_head_and_tail():

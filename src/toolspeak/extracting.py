@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from typing import Any, TypeVar, Unpack, cast, overload
 
@@ -19,9 +19,7 @@ T = TypeVar("T")
 @overload
 async def aextract(prompt: Prompt, kind: type[T], *, tries: int | None = None, **options: Unpack[Options]) -> T: ...
 @overload
-async def aextract(
-    prompt: Prompt, kind: Mapping[str, Any], *, tries: int | None = None, **options: Unpack[Options]
-) -> Any: ...
+async def aextract(prompt: Prompt, kind: Any, *, tries: int | None = None, **options: Unpack[Options]) -> Any: ...
 async def aextract(prompt: Prompt, kind: Any, *, tries: int | None = None, **options: Unpack[Options]) -> Any:
     """As `extract`, awaited."""
     tool, build, read, _, wanted = extraction(kind)
@@ -34,9 +32,7 @@ async def aextract(prompt: Prompt, kind: Any, *, tries: int | None = None, **opt
 @overload
 def extract(prompt: Prompt, kind: type[T], *, tries: int | None = None, **options: Unpack[Options]) -> T: ...
 @overload
-def extract(
-    prompt: Prompt, kind: Mapping[str, Any], *, tries: int | None = None, **options: Unpack[Options]
-) -> Any: ...
+def extract(prompt: Prompt, kind: Any, *, tries: int | None = None, **options: Unpack[Options]) -> Any: ...
 def extract(prompt: Prompt, kind: Any, *, tries: int | None = None, **options: Unpack[Options]) -> Any:
     """A value of the type `kind`, extracted from a text.
 
@@ -47,9 +43,17 @@ def extract(prompt: Prompt, kind: Any, *, tries: int | None = None, **options: U
     return drive.run_sync(aextract(prompt, kind, tries=tries, **options))
 
 
-async def astream_extract(
+@overload
+def astream_extract(
     prompt: Prompt, kind: type[T], *, tries: int | None = None, **options: Unpack[Options]
-) -> AsyncGenerator[T]:
+) -> AsyncGenerator[T]: ...
+@overload
+def astream_extract(
+    prompt: Prompt, kind: Any, *, tries: int | None = None, **options: Unpack[Options]
+) -> AsyncGenerator[Any]: ...
+async def astream_extract(
+    prompt: Prompt, kind: Any, *, tries: int | None = None, **options: Unpack[Options]
+) -> AsyncGenerator[Any]:
     """As `stream_extract`, for `async for`."""
     tool, build, read, wrapped, wanted = extraction(kind)
     options["choice"] = tool.name
@@ -79,9 +83,15 @@ def _so_far(text: str, event: Event) -> str:
             return text
 
 
+@overload
 def stream_extract(
     prompt: Prompt, kind: type[T], *, tries: int | None = None, **options: Unpack[Options]
-) -> Iterator[T]:
+) -> Iterator[T]: ...
+@overload
+def stream_extract(
+    prompt: Prompt, kind: Any, *, tries: int | None = None, **options: Unpack[Options]
+) -> Iterator[Any]: ...
+def stream_extract(prompt: Prompt, kind: Any, *, tries: int | None = None, **options: Unpack[Options]) -> Iterator[Any]:
     """The value while it is being written, once for each change. The last one is complete and checked, as from
     `extract`.
 

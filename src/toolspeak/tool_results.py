@@ -25,13 +25,16 @@ _PASSWORD = re.compile(r"(?<=://)([^\s/@:]{0,256}):[^\s/]{1,1024}@")
 """The user and password in a URL."""
 
 _DEPTH = 50
+_OBJECT = 16
+"""The levels of depth that an object with fields counts: an object may refer to many others, and these to it."""
 
 
 def result_text(value: Any, limit: int | None = LIMIT) -> str:
     """`value` as a model should read it, in at most `limit` characters (never fewer than 200). None sets no limit.
 
-    A string stays a string. Dataclasses, models, enums, dates, sets, bytes and the like become the closest JSON. NaN
-    becomes "NaN", a cycle "<cycle>", and an object without a JSON form its `str`.
+    A string stays a string. Dataclasses, models, enums, dates, sets, bytes and the like become the closest JSON, and an
+    object without a text of its own its public fields. NaN becomes "NaN", a cycle "<cycle>", and an object without a
+    JSON form its `str`.
     """
     bound = max(limit, 200) if limit is not None else None
     if isinstance(value, str) and type(value) is str:
@@ -59,6 +62,8 @@ def jsonable(value: Any, _inside: tuple[int, ...] = ()) -> Any:
         plain = _open(value)
     except Exception:  # noqa: BLE001 - whatever a result's own code does, the run goes on
         return _own_text(value)
+    if isinstance(plain, _Fields):
+        inside += (id(value),) * (_OBJECT - 1)
     if isinstance(plain, dict):
         return _named(cast("dict[Any, Any]", plain), inside)
     if isinstance(plain, list):
@@ -129,7 +134,33 @@ def _open_by_form(value: Any) -> Any:
             return getattr(value, reader)()
     if isinstance(value, Iterable) and hasattr(cast("Any", value), "__len__"):
         return list(cast("Iterable[Any]", value))
-    return _own_text(value)
+    return _fields(value) or _own_text(value)
+
+
+class _Fields(dict[str, Any]):
+    """The public fields of an object."""
+
+
+def _fields(value: Any) -> _Fields:
+    """The public fields of an object that is like a record: of attrs, a SimpleNamespace, or any object without a text of
+    its own. Of other objects none."""
+    from types import SimpleNamespace
+
+    kind = cast("type[Any]", type(value))
+    slots = [name for base in kind.__mro__ for name in _names(getattr(base, "__slots__", ()))]
+    names = [*getattr(value, "__dict__", ()), *slots]
+    if not (hasattr(kind, "__attrs_attrs__") or isinstance(value, SimpleNamespace) or _without_text(kind)):
+        return _Fields()
+    return _Fields({name: getattr(value, name) for name in names if name[:1] != "_" and hasattr(value, name)})
+
+
+def _names(slots: str | Iterable[str]) -> Iterable[str]:
+    return [slots] if isinstance(slots, str) else slots
+
+
+def _without_text(kind: type[Any]) -> bool:
+    """Whether the text of such objects is only their type and their address."""
+    return kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__
 
 
 def _of_bytes(value: bytes) -> Any:
@@ -152,7 +183,7 @@ def message_of(error: BaseException) -> str:
 def _own_text(value: Any) -> str:
     """`str(value)`, or the name of its type: a memory address means nothing to a model."""
     kind = cast("type[Any]", type(value))
-    if kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__:
+    if _without_text(kind):
         return f"<{kind.__qualname__}>"
     try:
         text = _clean(str(value))

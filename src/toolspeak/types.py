@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from operator import attrgetter
-from typing import Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, cast
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -156,8 +156,16 @@ class Step:
         return self.strategy
 
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    Output = TypeVarWithDefault("Output", default=Any)
+else:
+    Output = TypeVar("Output")
+
+
 @dataclass(frozen=True, slots=True, repr=False)
-class Reply:
+class Reply(Generic[Output]):
     """A model's answer: text, thought, calls, why it ended, and what was repaired.
 
     `messages` is the conversation to continue from, with this reply. `steps` are the turns of a run, or the tries of a
@@ -177,7 +185,7 @@ class Reply:
     steps: tuple[Step, ...] = ()
     logprobs: tuple[Mapping[str, Any], ...] = ()
     pending: tuple[Pending, ...] = ()
-    output: Any = None
+    output: Output = cast("Output", None)  # noqa: RUF009 - a constant
 
     def __repr__(self) -> str:
         """The turns of the reply on a few lines."""

@@ -10,7 +10,7 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, fields, replace
-from typing import Any, TypedDict, TypeVar, Unpack, cast
+from typing import Any, TypedDict, TypeVar, Unpack, cast, overload
 
 from . import drive
 from .approvals import Approve
@@ -25,12 +25,13 @@ from .plan import checked, conclude as concluding, decide as deciding
 from .plan.effects import Plan, Run
 from .plan.extract import with_output
 from .plan.loop import Limits, loop
+from .plan.messages import conversation
 from .plan.prompted import offered
 from .plan.reask import ReaskStrategy
 from .plan.result_pages import LONGEST
 from .policy.policy import Policy, checked_policy
 from .schema.infer import as_tools
-from .schema.suggestions import did_you_mean, near
+from .schema.phrases import beginning
 from .tool_results import LIMIT
 from .toolbox import Ended, Toolbox
 from .types import Message, Reply, Request, ToolCall, ToolResult
@@ -160,7 +161,7 @@ def job(prompt: Prompt, tools: Any, options: Options) -> Job:
     box = tools if isinstance(tools, Toolbox) else Toolbox.of(as_tools(tools) or () if index is None else index)
     settings = sampling(options)
     request = Request(
-        messages=_messages(prompt, options.get("system")),
+        messages=conversation(prompt, options.get("system")),
         tools=tuple(box),
         choice=options.get("choice", "auto"),
         parallel=options.get("parallel", True),
@@ -221,37 +222,11 @@ def _stops(value: object) -> tuple[str, ...]:
     return tuple(str(row) for row in rows)
 
 
-ROLES = ("system", "developer", "user", "assistant", "tool", "function")
-"""The roles of messages; `function` was OpenAI's first name for `tool`."""
-
-
-def _messages(prompt: Prompt, system: str | None) -> list[Message]:
-    first: list[Message] = [{"role": "system", "content": system}] if system else []
-    if isinstance(prompt, str):
-        return [*first, {"role": "user", "content": prompt}]
-    if not isinstance(prompt, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UsageError(f"expected a question or a list of messages, received {type(prompt).__name__}")
-    messages = list(prompt)
-    for i, message in enumerate(messages):
-        role = message.get("role") if isinstance(message, Mapping) else None  # pyright: ignore[reportUnnecessaryIsInstance]
-        if not isinstance(role, str):
-            raise UsageError(
-                f"message {i}: expected a dict with a role, such as {{'role': 'user', 'content': 'Hi'}}, "
-                f"received {str(message)[:80]!r}"
-            )
-        if role not in ROLES:
-            meant = did_you_mean(near(role, ROLES))
-            raise UsageError(f"message {i}: expected a role of {', '.join(ROLES)}, got {role!r:.80}.{meant}")
-    if not messages:
-        raise UsageError("expected a question or at least one message, received an empty list")
-    return [*first, *messages]
-
-
 def _limits(limits: Limits | Mapping[str, Any] | None) -> Limits:
     if isinstance(limits, Limits):
         return limits
     if limits is not None and not isinstance(limits, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UsageError(f"limits: expected steps, seconds, tokens or calls, received {str(limits)[:80]}")
+        raise UsageError(f"limits: expected steps, seconds, tokens or calls, received {beginning(str(limits), 80)}")
     check_options(limits or {}, [one.name for one in fields(Limits)], "limits")
     return Limits(**(limits or {}))
 
@@ -266,6 +241,10 @@ def _to_run(prompt: Prompt, tools: Any, options: Options) -> Job:
     return task
 
 
+@overload
+async def arun(prompt: Prompt, *, tools: Any = (), output: type[T], **options: Unpack[Options]) -> Reply[T]: ...
+@overload
+async def arun(prompt: Prompt, *, tools: Any = (), output: Any = None, **options: Unpack[Options]) -> Reply: ...
 async def arun(prompt: Prompt, *, tools: Any = (), output: Any = None, **options: Unpack[Options]) -> Reply:
     """As `run`, awaited."""
     task = await _to_run(prompt, tools, options).ready()
@@ -273,6 +252,10 @@ async def arun(prompt: Prompt, *, tools: Any = (), output: Any = None, **options
     return await task.value(plan if output is None else with_output(plan, task.request, output, **task.again(None)))
 
 
+@overload
+def run(prompt: Prompt, *, tools: Any = (), output: type[T], **options: Unpack[Options]) -> Reply[T]: ...
+@overload
+def run(prompt: Prompt, *, tools: Any = (), output: Any = None, **options: Unpack[Options]) -> Reply: ...
 def run(prompt: Prompt, *, tools: Any = (), output: Any = None, **options: Unpack[Options]) -> Reply:
     """The model's final answer, after all its calls were run; `.messages` to continue from, `.steps` to see each turn.
 

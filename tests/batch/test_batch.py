@@ -174,7 +174,10 @@ def test_a_doubled_id_that_comes_late_loses_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ([{"key": 1, "text": "a"}], "row 1: no column 'id' for the id; the columns are: key, text"),
+        (
+            [{"key": 1, "text": "a"}],
+            "row 1: no column 'id' for the id; the columns are: key, text. Name another column \\(--id, in Python id=\\), or make the id from the content of the row \\(--no-id,",
+        ),
         ([{"id": 1, "body": "a"}], "row 1: no column 'text'; the columns are: id, body"),
     ],
 )

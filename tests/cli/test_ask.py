@@ -452,6 +452,11 @@ def test_the_limits_of_a_run_are_options(cli: Cli, script: Script) -> None:
     assert sum(line.startswith("→") for line in done.stderr.splitlines()) == 2
     done = cli("ask", "Weather?", "-t", "weather.py", "-m", model, "--calls", "1", "--json")
     assert json.loads(done.stdout)["finish"] == "limit"
+    assert done.returncode == 1  # there is no answer
+    circling = script(*[wants("weather", city="Oslo")] * 3, "Sunny.")
+    for more, code in (([], 3), (["--calls", "2"], 3), (["--json"], 3)):
+        done = cli("ask", "Weather?", "-t", "weather.py", "-m", circling, *more)
+        assert (done.returncode, "Sunny." in done.stdout) == (code, True), done.stderr
     done = cli("chat", "-t", "weather.py", "-m", model, "--calls", "1", stdin="Weather?\n")
     assert "its limit of 1 calls" in done.stderr
     wrong = cli("ask", "Weather?", "-t", "weather.py", "-m", model, "--steps", "0")

@@ -19,6 +19,7 @@ import pytest
 from world import Cli
 
 from preloaded import Started
+from toolspeak.cli.commands.serve import models_of, name_of
 
 QUESTION = {"messages": [{"role": "user", "content": "Hi"}]}
 
@@ -169,6 +170,7 @@ def test_check_tells_what_is_wrong_or_what_it_comes_to(cli: Cli, tmp_path: Path)
         (["--model", "m=nothing:x"], "no model is called 'nothing:x'"),
         (["--model", "m="], "expected --model NAME=SPEC"),
         (["--model", "m=scripted:a", "--model", "m=scripted:b"], "two models are called 'm'"),
+        (["--model", "ollama:a/m", "--model", "http://gpu:8000/v1#m"], "'m': name each of them (--model NAME=SPEC)"),
         (["--host", "0.0.0.0"], "without a key"),
         (["--host", "192.0.2.1", "--insecure"], "cannot listen at 192.0.2.1"),
         (["--cors", "example.org"], "expected an origin"),
@@ -187,6 +189,20 @@ def test_what_cannot_be_served_is_told_in_a_line(cli: Cli, args: list[str], said
     assert done.returncode == 2
     assert said in done.stderr
     assert len([line for line in done.stderr.splitlines() if "rror:" in line]) == 1
+
+
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [
+        ("ollama:qwen3:8b", "qwen3-8b"), ("http://me:secret@gpu:8000/v1", "model"), ("https://gpu/v1#meta/llama-3", "llama-3"),
+        ("local:/models/tiny.gguf", "tiny.gguf"), ("local", "local"), ("small=ollama:gemma3", "small"), ("scripted:…", "model"),
+    ],
+)  # fmt: skip
+def test_a_model_without_a_name_is_called_by_the_end_of_its_specification(spec: str, name: str) -> None:
+    """In `serve`, `ui` and `launch` alike."""
+    assert list(models_of((spec,), None)) == [name]
+    if not spec.startswith(name):
+        assert name_of(spec) == name
 
 
 def test_the_dialect_of_the_models_is_a_flag(tmp_path: Path, cli: Cli) -> None:
@@ -249,10 +265,10 @@ def test_a_name_may_be_spelled_as_hubs_and_servers_spell_theirs(name: str) -> No
         assert said_by(running, name) == said_by(running, f"{name}-old") == "1=1"
 
 
-@pytest.mark.parametrize("spec", ["ollama:m=x", "scripted:a=b"])
-def test_what_begins_as_a_model_is_no_name(spec: str) -> None:
+@pytest.mark.parametrize(("spec", "name"), [("ollama:m=x", "m-x"), ("scripted:a=b", "a-b")])
+def test_what_begins_as_a_model_is_no_name(spec: str, name: str) -> None:
     with serving("--model", spec) as running:
-        assert f"serving {spec} at" in running.told
+        assert f"serving {name} at" in running.told
 
 
 def test_a_path_with_an_equals_sign_is_no_name(cli: Cli) -> None:
@@ -270,7 +286,7 @@ def test_a_script_that_is_served_never_runs_out(tmp_path: Path) -> None:
 
 def test_an_address_is_a_name_too() -> None:
     with serving("--model", "http://localhost:9/v1?a=b#NAME") as running:
-        assert "serving http://localhost:9/v1?a=b#NAME" in running.told
+        assert "serving NAME at" in running.told
 
 
 def test_what_was_recorded_is_replayed_without_the_model(tmp_path: Path, cli: Cli) -> None:

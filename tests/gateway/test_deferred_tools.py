@@ -117,6 +117,21 @@ def test_a_search_that_the_client_runs_in_responses(serve_models: Serve) -> None
     assert "mcp__post__read_mail" in str(model.requests[1].messages)
 
 
+def test_tools_that_the_client_defers_do_not_count_as_left_out(serve_models: Serve) -> None:
+    """The model sees all that the client wants to show, so neither a note nor a header says otherwise."""
+    model = native([TextDelta("ok"), Finished()])
+
+    async def say(url: str) -> Any:
+        tools: Any = [LOOK, *MESSAGES]
+        async with anthropic.AsyncAnthropic(base_url=url, api_key="x", max_retries=0) as client:
+            raw = client.messages.with_raw_response
+            return (await raw.create(model="m", max_tokens=200, messages=QUESTION, tools=tools)).headers
+
+    headers = talk(serve_models, model, say)
+    assert names(model) == [["look_for"]]
+    assert (headers.get("x-toolspeak-tools"), headers.get("x-toolspeak-notes")) == (None, None)
+
+
 def test_deferred_functions_in_responses_are_searched_for_here(serve_models: Serve) -> None:
     model = native(called("search_tools", query="fax"), called("send_fax", where="in"), [TextDelta("ok"), Finished()])
     [item] = talk(serve_models, model, responses({"type": "tool_search"}, *FUNCTIONS, turns=QUESTION))

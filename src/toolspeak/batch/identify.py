@@ -45,7 +45,7 @@ class Identifier:
             there = ", ".join(columns) or "none"
             raise UsageError(
                 f"{where}: no column {self.column!r} for the id; the columns are: {there}. "
-                "Name another one, or none: the id then comes from the content of the row"
+                "Name another column (--id, in Python id=), or make the id from the content of the row (--no-id, in Python id=None)"
             )
         if wrong := self.prompt.missing(columns):
             raise UsageError(f"{where}: {wrong}")

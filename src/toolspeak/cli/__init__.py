@@ -1,7 +1,7 @@
 """The command line, `toolspeak`: one file per command, imported when the command is used.
 
-This module holds the rules for every command: exit codes (0 done, 1 the model or a tool failed, 2 wrong usage, 130
-interrupted), errors on one line, a traceback only with `--debug`, and no complaint when the reader of a pipe closes it.
+This module holds the rules for every command: exit codes, errors on one line, a traceback only with `--debug`, and no
+complaint when the reader of a pipe closes it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import click
 
 from .. import __version__
 from ..errors import MissingExtra, ToolspeakError, UsageError
+from .exit_codes import EPILOG, FAILED, INTERRUPTED, USAGE
 from .options import DEBUG, WholeSummaries, switches
 
 COMMANDS = (
@@ -48,7 +49,6 @@ COMMANDS = (
     "doctor",
     "completion",
 )
-FAILED, USAGE, INTERRUPTED = 1, 2, 130
 
 
 class Root(WholeSummaries):
@@ -81,7 +81,7 @@ class Root(WholeSummaries):
     cls=Root,
     params=switches(),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 done, 1 the model or a tool failed, 2 wrong usage, 130 interrupted.",
+    epilog=EPILOG,
 )
 @click.version_option(__version__, prog_name="toolspeak", message="%(prog)s %(version)s")
 def root() -> None:

@@ -16,6 +16,7 @@ from ..plan.loop import loop
 from ..tool_results import jsonable
 from ..types import Message, Note, Reply
 from ..verbs import Options, Prompt, job
+from .exit_codes import FAILED, LIMITED
 from .terminal import Out, Progress, json_line
 
 
@@ -130,13 +131,14 @@ class Show:
             self.out.end_line()
 
 
-def failed(reply: Reply) -> bool:
-    """Whether a call of the last step failed, the run ended without text, or calls are pending. A refusal is no
-    failure."""
+def exit_code(reply: Reply) -> int:
+    """The exit code of a run: FAILED if a call of the last step failed, the run ended without text, or calls are
+    pending; LIMITED if a limit ended it with an answer; otherwise 0. A refusal is no failure."""
     ran = [step for step in reply.steps if step.results]
     errors = [result.error for result in ran[-1].results] if ran else []
     unfinished = bool(reply.pending) or not reply.text.strip()
-    return unfinished or any(e is not None and not isinstance(e, NotApproved) for e in errors)
+    wrong = unfinished or any(e is not None and not isinstance(e, NotApproved) for e in errors)
+    return FAILED if wrong else LIMITED if reply.finish == "limit" else 0
 
 
 def show_hints(reply: Reply) -> None:

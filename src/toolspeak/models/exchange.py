@@ -26,6 +26,7 @@ from ..events import (
     TextDelta,
     ThoughtDelta,
 )
+from ..schema.phrases import beginning, short
 from ..tool_results import jsonable
 from ..types import Message, Note, Request, Tool, Usage
 from .redaction import Redaction
@@ -180,7 +181,7 @@ def _event(row: Mapping[str, Any]) -> Event:
         case {"finish": finish}:
             return Finished(finish, Usage(**row.get("usage", {})))
         case _:
-            raise ValueError(f"no event: {str(dict(row))[:80]}")
+            raise ValueError(f"no event: {beginning(str(dict(row)), 80)}")
 
 
 # ------------------------------------------------------------------ errors
@@ -272,5 +273,5 @@ _KINDS = {dict: "an object", list: "an array"}
 
 def _expect(value: Any, kind: type, where: str) -> Any:
     if not isinstance(value, kind):
-        raise ValueError(f"{where}: expected {_KINDS[kind]}, received {json.dumps(value, ensure_ascii=False)[:40]}")
+        raise ValueError(f"{where}: expected {_KINDS[kind]}, received {short(value, 40)}")
     return value

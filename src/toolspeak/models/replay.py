@@ -17,6 +17,7 @@ from typing import cast
 
 from ..errors import LONGEST, NotRecorded, StreamCut, UsageError
 from ..events import Event
+from ..schema.phrases import beginning
 from ..types import Request
 from .base import Capability, Model
 from .exchange import BEGINS, Exchange, Form, canonical, key_of, read_error, read_line, write_error
@@ -96,7 +97,7 @@ def _exchange(file: Path, number: int, line: bytes) -> Exchange:
     try:
         return read_line(line, number)
     except NO_EXCHANGE as error:
-        why = f"it lacks {error}" if isinstance(error, KeyError) else str(error)[:200]
+        why = f"it lacks {error}" if isinstance(error, KeyError) else beginning(str(error), 200)
         cut = "" if line.endswith(b"\n") else " (the file ends within this line: was it cut?)"
         raise UsageError(f"{file}, line {number}: not an exchange of a recording: {why}{cut}") from None
 

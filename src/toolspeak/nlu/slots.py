@@ -18,6 +18,7 @@ from typing import Any, cast
 
 from .. import stems
 from ..plan.effects import Plan, ask, score
+from ..schema.phrases import beginning
 from ..schema.stepwise_json import loads_or
 from ..stems import WORD
 from ..types import Note, Request, Schema, Tool
@@ -374,7 +375,7 @@ def _written(filling: PartialCall, name: str, schema: Schema, required: bool) ->
     try:
         return json.loads(reply.text)
     except ValueError:
-        filling.notes.append(Note("unfinished", f"{name}: {reply.text[:80]!r}"))
+        filling.notes.append(Note("unfinished", f"{name}: {beginning(reply.text, 80)!r}"))
         return MISSING
 
 

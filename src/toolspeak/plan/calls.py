@@ -13,6 +13,7 @@ from ..errors import InvalidCall
 from ..schema import stepwise_json
 from ..schema.check import check, repeated
 from ..schema.coerce import coerce
+from ..schema.phrases import beginning
 from ..schema.suggestions import did_you_mean, listed, near
 from ..types import Message, Note, Problem, Reply, Tool, ToolCall
 from ..wire.reading.state import DOUBTFUL
@@ -75,7 +76,7 @@ def broken(call: ToolCall) -> Problem:
         return Problem(
             "",
             "one JSON object of arguments, and nothing beside it",
-            call.json[:200],
+            beginning(call.json, 200),
             f"The call to {call.name!r} was not run: something of it would be left out, or it can be read in more than one way{reason}. Write the whole call "
             "again, every argument once, and nothing else within it.",
         )

@@ -14,6 +14,7 @@ from ..errors import GenerationError, InvalidCall, InvalidTool
 from ..schema.adapter import adapter
 from ..schema.coerce import coerce
 from ..schema.infer import as_tool
+from ..schema.phrases import short
 from ..schema.repair_schema import KEYWORDS, repair, repair_any
 from ..schema.tidy import generator, tidy
 from ..schema.validators import OPEN, judge
@@ -247,5 +248,5 @@ def with_output(plan: Plan[Reply], request: Request, kind: Any, **again: Any) ->
 
 def _problem(error: Any) -> Problem:
     path = "".join(f"/{part}" for part in error["loc"])
-    received = json.dumps(error["input"], ensure_ascii=False, default=str)[:80]
+    received = short(error["input"])
     return Problem(path, error["msg"], received, f"{path or 'the value'}: {error['msg']}, received {received}")

@@ -1,7 +1,12 @@
-"""Adds text to a message."""
+"""Messages: a conversation from what a user passes, and more text for a message."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+from ..errors import UsageError
+from ..schema.phrases import beginning
+from ..schema.suggestions import did_you_mean, near
 from ..types import Message
 
 
@@ -11,3 +16,30 @@ def with_text(message: Message, text: str) -> Message:
     if isinstance(content, list):
         return {**message, "content": [*content, {"type": "text", "text": text}]}
     return {**message, "content": f"{content}\n\n{text}" if content else text}
+
+
+ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+"""The roles of messages; `function` was OpenAI's first name for `tool`."""
+
+
+def conversation(prompt: str | Sequence[Message], system: str | None) -> list[Message]:
+    """The messages of a question or a conversation, after a system message. Raises UsageError for anything else."""
+    first: list[Message] = [{"role": "system", "content": system}] if system else []
+    if isinstance(prompt, str):
+        return [*first, {"role": "user", "content": prompt}]
+    if not isinstance(prompt, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"expected a question or a list of messages, received {type(prompt).__name__}")
+    messages = list(prompt)
+    for i, message in enumerate(messages):
+        role = message.get("role") if isinstance(message, Mapping) else None  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(role, str):
+            raise UsageError(
+                f"message {i}: expected a dict with a role, such as {{'role': 'user', 'content': 'Hi'}}, "
+                f"received {beginning(str(message), 80)!r}"
+            )
+        if role not in ROLES:
+            meant = did_you_mean(near(role, ROLES))
+            raise UsageError(f"message {i}: expected a role of {', '.join(ROLES)}, got {role!r:.80}.{meant}")
+    if not messages:
+        raise UsageError("expected a question or at least one message, received an empty list")
+    return [*first, *messages]

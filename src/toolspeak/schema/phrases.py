@@ -133,7 +133,7 @@ def expected(error: Any) -> str:
         return "left out"
     if name in ("required", "additionalProperties"):
         return "an object with other fields"
-    return f"what the schema says ({error.message[:200]})"
+    return f"what the schema says ({beginning(error.message, 200)})"
 
 
 def schema_of(tool: str) -> str:

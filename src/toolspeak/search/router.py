@@ -225,7 +225,7 @@ class ToolRouter(Wrapper[Model]):
             return
         begun, search = self._begun(request, view)
         inner = _Searches(begun, view, search, partial(self._finds.remember, request.messages))
-        notes = [Note("tools-shown", f"{len(view.places)} of {len(view.indexed.tools)}")]
+        notes = _left_out(request, view)
         ask = partial(events_of, self.model)
         async with aclosing(answered_here(inner, ask, notes, hold=request.schema is not None)) as events:
             async for event in events:
@@ -298,6 +298,15 @@ class ToolRouter(Wrapper[Model]):
 def _room_for(indexed: IndexedTools, places: Sequence[int], room: Room) -> bool:
     """Whether these can all be shown."""
     return sum(map(indexed.size, places)) <= room.whole if room.whole else len(places) <= ALL
+
+
+def _left_out(request: Request, view: View) -> list[Note]:
+    """A note of how many tools are shown, if some are left out. The ones that the client itself defers do not count:
+    it shows them when they are needed."""
+    shown = set(view.places)
+    deferred = sum(tool.name in request.deferred for place, tool in enumerate(view.indexed.tools) if place not in shown)
+    wanted = len(view.indexed.tools) - deferred
+    return [Note("tools-shown", f"{len(shown)} of {wanted}")] if len(shown) < wanted else []
 
 
 _warned = False

@@ -72,8 +72,8 @@ def ask(ctx: click.Context, words: tuple[str, ...], files: tuple[str, ...], **gi
             _explain(out, prompt, box, given)
         elif given["dry_run"]:
             _decide(out, prompt, box, given)
-        elif not _run(out, prompt, box, given):
-            ctx.exit(1)
+        elif code := _run(out, prompt, box, given):
+            ctx.exit(code)
 
 
 def _explain(out: Out, prompt: list[Message], box: Any, options: dict[str, Any]) -> None:
@@ -113,10 +113,10 @@ def _decide(out: Out, prompt: list[Message], box: Any, options: dict[str, Any]) 
         show_hints(reply)
 
 
-def _run(out: Out, prompt: list[Message], box: Any, options: dict[str, Any]) -> bool:
+def _run(out: Out, prompt: list[Message], box: Any, options: dict[str, Any]) -> int:
     from ..call_approval import approver
     from ..policy_file import read_policy
-    from ..run_view import Show, answer, as_json, failed, show_no_call, show_open
+    from ..run_view import Show, answer, as_json, exit_code, show_no_call, show_open
     from ..tool_sources import runnable
 
     policy = read_policy(options["policy_file"]) if options["policy_file"] else None
@@ -137,4 +137,4 @@ def _run(out: Out, prompt: list[Message], box: Any, options: dict[str, Any]) -> 
     show_open(reply)
     if len(box) and not options["as_json"]:
         show_no_call(reply, model.name)
-    return not failed(reply)
+    return exit_code(reply)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import secrets
 import shlex
 import shutil
@@ -22,7 +21,7 @@ import click
 from ...errors import MissingExtra, UsageError
 from ..coding_agents import AGENTS, Place, Setting
 from ..options import Command, complete_file, dialect_option, model_option
-from .serve import address_of, read_settings, serve
+from .serve import address_of, name_of, read_settings, serve
 
 if TYPE_CHECKING:
     from ...gateway.app import Gateway
@@ -93,7 +92,7 @@ def _served(model: str | None, dialect: Dialect | None, config: str | None) -> t
     if settings and (name := _configured(settings, model, dialect)):
         return replace(settings, default=name), name, shlex.join(["toolspeak", "serve", *file, "--default", name])
     spec = model or os.environ.get(VARIABLE, DEFAULT)
-    name = _name(spec)
+    name = name_of(spec)
     settings = read_settings(flags | {"models": (f"{name}={spec}",), "default": name, "dialect": dialect})
     command = ["toolspeak", "serve", *file, "--model", f"{name}={spec}", "--default", name]
     return settings, name, shlex.join([*command, *(["--dialect", _dialect_label(dialect)] if dialect else [])])
@@ -115,17 +114,6 @@ def _dialect_label(dialect: Dialect) -> str:
     from ...dialects import names
 
     return dialect.name if dialect.name in names() else "FILE"
-
-
-def _name(spec: str) -> str:
-    """Return a short name for a model: the last part of its specification, without characters that agents reject."""
-    if (
-        spec.startswith(("http:", "https:")) and "#" not in spec
-    ):  # an address alone stands for the only model of its server
-        return "model"
-    last = re.split("[#/]", re.sub(r"^\w+:", "", spec))[-1]
-    name = re.sub(r"[^\w.-]+", "-", last, flags=re.ASCII).strip("-.")[:64]
-    return name or "model"
 
 
 def _script(agent: str, place: Place, arguments: tuple[str, ...], serving: str) -> Iterator[str]:

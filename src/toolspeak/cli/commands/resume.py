@@ -53,11 +53,12 @@ def resume(ctx: click.Context, file: str, files: tuple[str, ...], policy_file: s
     pending calls are listed. Calls and their results go to standard error.
 
     An approval is valid once, for exactly the call that was shown, and is used up before the call runs. The exit code
-    is 1 if a call failed, if a call with --approve or --edit could not run, or if calls are still pending.
+    is 1 if a call failed, if a call with --approve or --edit could not run, or if calls are still pending. It is 3 if
+    a limit ended the run.
     """
     from ...resume import play
     from ..policy_file import read_policy
-    from ..run_view import Show, as_json, failed, show_open, watch
+    from ..run_view import Show, as_json, exit_code, show_open, watch
     from ..terminal import answers
     from ..tool_sources import runnable, toolbox
 
@@ -80,8 +81,8 @@ def resume(ctx: click.Context, file: str, files: tuple[str, ...], policy_file: s
         if given["as_json"]:
             out.json(as_json(reply, model.name))
         show_open(reply)
-        if failed(reply) or _could_not_run(reply, dict(answered)):
-            ctx.exit(1)
+        if code := exit_code(reply) or int(_could_not_run(reply, dict(answered))):
+            ctx.exit(code)
 
 
 def _could_not_run(reply: Reply, answers: Mapping[str, Any]) -> bool:

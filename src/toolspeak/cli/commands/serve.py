@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -152,15 +153,27 @@ def models_of(specs: tuple[str, ...], dialect: Dialect | None) -> dict[str, Mode
     for spec in specs:
         name, equals, rest = (part.strip() for part in spec.partition("="))
         if not equals or begins_a_name(name):  # an address may contain = in its query, and a scripted reply anywhere
-            name = rest = spec.strip()
+            name, rest = name_of(spec), spec.strip()
         if not (name and rest):
             raise UsageError(f"expected --model NAME=SPEC, such as small=ollama:NAME, got {spec[:100]!r}")
         if name in models:
             raise UsageError(
-                f"two models are called {name[:100]!r}; for several servers of one model use a file (--sample)"
+                f"two models are called {name[:100]!r}: name each of them (--model NAME=SPEC); for several servers of "
+                "one model use a file (--sample)"
             )
         models[name] = ModelSettings(name, (rest,), dialect=dialect)
     return models
+
+
+def name_of(spec: str) -> str:
+    """Return a short name for a model: the last part of its specification, without characters that agents reject. An
+    address alone stands for the only model of its server."""
+    spec = spec.strip()
+    if spec.startswith(("http:", "https:")) and "#" not in spec:
+        return "model"
+    last = re.split("[#/]", re.sub(r"^\w+:", "", spec))[-1]
+    name = re.sub(r"[^\w.-]+", "-", last, flags=re.ASCII).strip("-.")[:64]
+    return name or "model"
 
 
 def _aliases(specs: tuple[str, ...]) -> dict[str, str]:
