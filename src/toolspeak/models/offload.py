@@ -47,7 +47,7 @@ async def next_effect(plan: Plan[Any], outcome: Any, failure: ToolspeakError | N
         except StopIteration as end:
             raise PlanEnd(end.value) from None
 
-    return await offloaded(reply_size(outcome) if isinstance(outcome, Reply) else 0, step)
+    return await offloaded(reply_size(cast("Reply", outcome)) if isinstance(outcome, Reply) else 0, step)
 
 
 def close_plan(plan: Plan[Any]) -> None:
