@@ -148,10 +148,10 @@ def _fields(value: Any) -> _Fields:
 
     kind = cast("type[Any]", type(value))
     slots = [name for base in kind.__mro__ for name in _names(getattr(base, "__slots__", ()))]
-    names = [*getattr(value, "__dict__", ()), *slots]
-    if not (hasattr(kind, "__attrs_attrs__") or isinstance(value, SimpleNamespace) or _without_text(kind)):
+    if not any((hasattr(kind, "__attrs_attrs__"), isinstance(value, SimpleNamespace), _without_text(kind))):
         return _Fields()
-    return _Fields({name: getattr(value, name) for name in names if name[:1] != "_" and hasattr(value, name)})
+    public = [name for name in (*getattr(value, "__dict__", ()), *slots) if name[:1] != "_"]
+    return _Fields({name: getattr(value, name) for name in public if hasattr(value, name)})
 
 
 def _names(slots: str | Iterable[str]) -> Iterable[str]:

@@ -168,10 +168,7 @@ def models_of(specs: tuple[str, ...], dialect: Dialect | None) -> dict[str, Mode
 def name_of(spec: str) -> str:
     """Return a short name for a model: the last part of its specification, without characters that agents reject. An
     address alone stands for the only model of its server."""
-    spec = spec.strip()
-    if spec.startswith(("http:", "https:")) and "#" not in spec:
-        return "model"
-    last = re.split("[#/]", re.sub(r"^\w+:", "", spec))[-1]
+    last = re.split("[#/]", re.sub(r"^(https?:[^#]*|\w+:)", "", spec.strip()))[-1]
     name = re.sub(r"[^\w.-]+", "-", last, flags=re.ASCII).strip("-.")[:64]
     return name or "model"
 
