@@ -222,8 +222,7 @@ def _until_limit(s: State, wanted: Marks, emit: Callable[[str], None], size: lis
 
 
 def last_calls(s: State, p: Program) -> Scan[str | None]:
-    """Reads the rest of a reply that ends with a thought and has arrived. Returns "" if calls come last, which then
-    count; anything else is part of the thought."""
+    """Reads to the end of a reply that ends with a thought. Returns "" if calls come last: they count; else None."""
     wanted, text_type, closers = marks(p.drafts), s.text_type, (*p.frames, *p.unthink)
     while (word := (yield from until(s, wanted, s.emit_text, text_type))) is not None:
         start, before, done = s.pos - len(word), s.snapshot(), True
@@ -232,11 +231,12 @@ def last_calls(s: State, p: Program) -> Scan[str | None]:
             done = yield from attempt(s, p, word, True)
             word = yield from at(s, *closers, *p.openers, eat=False)
             word = "" if word in closers else (yield from at(s, *p.openers))
-        rule = "unclosed-thought"
+        closed = False
         while done and (closer := (yield from at(s, *closers))):
-            rule = "call-in-thought" if closer in p.unthink else rule
+            closed |= closer in p.unthink
         if done and not (yield from following(s)):
-            s.events.insert(before[0], Noted(Note(rule, "", s.offset + start)))
+            note = Note("call-in-thought" if closed else "unclosed-thought", "", s.offset + start)
+            s.events.insert(before[0], Noted(note))
             s.end_complete_call()
             return ""
         text = s.text[start : s.pos]
