@@ -185,10 +185,10 @@ def test_no_door_scores_a_model_of_half_a_billion_weights_unless_it_is_chosen(
 def test_a_hosted_provider_is_never_looked_at(monkeypatch: pytest.MonkeyPatch, url: str, looks: int) -> None:
     seen: list[str] = []
 
-    async def glance(server: Http, *, scoring: bool) -> None:
+    async def quick_look(server: Http, *, scoring: bool) -> None:
         seen.append(server.address.shown)
 
-    monkeypatch.setattr("toolspeak.models.fallback.glance", glance)
+    monkeypatch.setattr("toolspeak.models.fallback.quick_look", quick_look)
     http = Http(url, "m", key="sk-none-at-all-0123")
     for model in (Adaptive(http), ts.model(http, dialect="hermes")):
         asyncio.run(look(model))

@@ -19,12 +19,12 @@ from ..models.speaker import Speaker, new_id
 from ..plan.decide import decide
 from ..plan.json_reply import streams
 from ..plan.reask import usual
+from ..plan.token_estimate import with_estimate
 from ..search.paged_results import PagedResults
 from ..search.router import ToolRouter
 from ..types import Finish, Note, Reply, Request, ToolCall, Usage, copy_with
 from ..wire.grammars.engine_schemas import says_all
 from ..wire.reading.collect import Collector, add_usage
-from .endpoints.count_tokens import with_estimate
 from .limits.budgets import Metered
 
 LEAST = 16

@@ -27,7 +27,7 @@ from ..plan.calls import answer, assistant
 from ..tool_results import LIMIT
 from ..types import Message, Note, Reply, Request, Step, Tool, ToolCall, ToolResult, Usage
 from ..wire.reading.collect import add_usage
-from .tool_sources import NO_SERVERS, Source, box, connector, parted
+from .mcp_sources import NO_SERVERS, Source, box, connector, parted
 
 if TYPE_CHECKING:
     from .config.settings import Key, McpServer

@@ -4,7 +4,7 @@ What a server can do is not known at first. Its API offers tools, so the strateg
 it, each at most once, and `strategy` says in words what holds now:
 
 - Before the first request with tools, what a probe found within a day is used; else a server of one's own is looked at
-  (see `glance`), unless `look` is False; before a request that may be too large for a small context, it is asked for that.
+  (see `quick_look`), unless `look` is False; before a request that may be too large for a small context, it is asked for that.
   A hosted provider is never looked at.
   Where its user wants it prompted, the look tells only what the engine can be held to and which template it has.
 - `load` probes the server, for the gateway, and asks for its context; one that is down is probed again later, with growing
@@ -85,7 +85,7 @@ class Adaptive(Wrapper[Model]):
         self._wrap: Callable[[Any], Any] = lambda model: model
         self._looking = asyncio.Lock()
         self._looked = not look or server_capabilities is not None or way not in (None, "prompted")
-        if not self._looked and (server_capabilities := self._recalled()):
+        if not self._looked and (server_capabilities := recall(http.address.shown, http.model)):
             self._looked = bool(http.model)  # without a name, the server may have another model by now
         self._later: asyncio.Task[None] | None = None
         self._settle(server_capabilities)
@@ -235,10 +235,9 @@ class Adaptive(Wrapper[Model]):
             try:
                 await self._name()
                 scoring = self._preferred.way is None
-                seen = self._recalled() if self.http.model else None
-                seen = seen or (
-                    None if hosted(self.http.address.shown) else await quick_look(self.http, scoring=scoring)
-                )
+                seen = recall(self.http.address.shown, self.http.model) if self.http.model else None
+                if seen is None and not hosted(self.http.address.shown):
+                    seen = await quick_look(self.http, scoring=scoring)
             except ModelUnreachable as error:
                 self._looked = error.timed_out  # one that is down is looked at again
                 self.problem = f"it could not be probed: {error.reason or error}"
@@ -248,10 +247,6 @@ class Adaptive(Wrapper[Model]):
             if seen != self.server_capabilities:
                 self._settle(seen)
                 log.info("%s: %s", self.name, self.strategy.line)
-
-    def _recalled(self) -> ServerCapabilities | None:
-        """What a probe of the server found within a day, if one did."""
-        return recall(self.http.address.shown, self.http.model)
 
     async def _name(self) -> None:
         """Finds the name of the only model: what is remembered of it is kept by its name. A server that does not tell

@@ -8,10 +8,11 @@ the cost of a request, whether a result fits, and when old results are cleared.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from ..api.json_stream import record, records
-from ..types import Message, Request, Tool
+from ..types import Message, Reply, Request, Tool, Usage
 
 LETTERS = 4
 """ASCII characters per token, on average. Any other character counts as one token."""
@@ -21,15 +22,17 @@ AROUND = 4
 """Tokens that a template adds to a message, roughly."""
 
 
-def about(text: str) -> int:
+def about(text: str | None) -> int:
     """The estimated tokens of a text."""
+    if not text:
+        return 0
     wide = 0 if text.isascii() else len(text) - len(text.encode("ascii", "ignore"))
     return wide + -(-(len(text) - wide) // LETTERS)
 
 
 def about_message(message: Message) -> int:
     """The estimated tokens of a message, with its calls and its thought."""
-    total = AROUND + _content(message.get("content")) + about(message.get("reasoning_content") or "")
+    total = AROUND + _content(message.get("content")) + about(message.get("reasoning_content"))
     for call in records(message.get("tool_calls")):
         function = record(call.get("function"))
         total += about(f"{function.get('name', '')}{function.get('arguments', '')}")
@@ -44,8 +47,19 @@ def about_tool(tool: Tool[..., Any]) -> int:
 
 def about_request(request: Request) -> int:
     """The estimated tokens of a request, at least one."""
-    total = sum(map(about_tool, request.tools or ())) + about(request.prompt or "")
+    total = sum(map(about_tool, request.tools or ())) + about(request.prompt)
     return max(1, total + sum(map(about_message, request.messages)))
+
+
+def with_estimate(reply: Reply, request: Request) -> Usage:
+    """The usage of a reply. What the model did not report is estimated, because clients manage their context by it."""
+    usage, missing = reply.usage, dict[str, int]()
+    if not usage.prompt_tokens:
+        missing["prompt_tokens"] = about_request(request)
+    if not usage.completion_tokens:
+        calls = "".join(f"{call.name}{call.json}" for call in reply.calls)
+        missing["completion_tokens"] = about(f"{reply.text}{reply.thought}{calls}")
+    return replace(usage, **missing, estimated=True) if any(missing.values()) else usage
 
 
 def _content(content: Any) -> int:

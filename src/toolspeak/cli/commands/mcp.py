@@ -200,7 +200,7 @@ def _address(server: str, config: str | None) -> Address:
 def _configured(name: str, config: str) -> Address:
     """Return the server in the table [mcp.NAME] of the gateway's configuration."""
     from ...gateway.config.load import read_config
-    from ...gateway.tool_sources import connector
+    from ...gateway.mcp_sources import connector
     from ...schema.suggestions import listed
 
     servers = read_config(config).mcp

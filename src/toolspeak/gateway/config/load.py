@@ -21,8 +21,8 @@ from ...wire.dialect import Dialect
 from ...wire.prompt.jinja import render_template
 from ..access.keys import PREFIX
 from ..hosted_tools import HOSTED_TYPES
+from ..mcp_sources import PREFIX as MCP_PREFIX, box
 from ..registry import Models
-from ..tool_sources import PREFIX as MCP_PREFIX, box
 from .fields import ENOUGH, File, Table, Unexpected, flag, many, number, one_of, text, whole
 from .mcp_servers import granted, mcp_lines, read_mcp_server
 from .policies import policy_lines, read_audit, read_call_policy

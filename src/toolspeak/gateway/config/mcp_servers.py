@@ -10,7 +10,7 @@ from typing import Any
 from ...errors import ToolspeakError
 from ...schema.suggestions import did_you_mean, listed, near
 from ...sources.mcp.config import check_there
-from ..tool_sources import connector, parted
+from ..mcp_sources import connector, parted
 from .fields import Table, Unexpected, many, number, text, whole
 from .settings import McpServer, Settings
 

@@ -6,14 +6,12 @@ The model's own tokenizer counts them, if it is available. Otherwise they are es
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...api import anthropic
 from ...models.offload import offloaded, request_size
 from ...models.wrapper import count
-from ...plan.token_estimate import about, about_request
-from ...types import Reply, Request, Usage
+from ...plan.token_estimate import about_request
 from ..http_exchange import HttpExchange
 from ..limits.history_limits import check_history
 
@@ -35,17 +33,3 @@ async def count_tokens(gateway: Gateway, exchange: HttpExchange, _: str) -> None
             tokens = await offloaded(request_size(request), about_request, request)
             exchange.headers.append((b"x-toolspeak-estimate", b"true"))
         await exchange.reply_json(200, anthropic.write_counted(tokens))
-
-
-def with_estimate(reply: Reply, request: Request) -> Usage:
-    """Return the usage of a reply, estimated if the model did not report it: clients manage their context by it."""
-    usage = reply.usage
-    if usage.prompt_tokens and (usage.completion_tokens or not any((reply.text, reply.thought, reply.calls))):
-        return usage
-    text = f"{reply.text}{reply.thought}" + "".join(f"{call.name}{call.json}" for call in reply.calls)
-    return replace(
-        usage,
-        prompt_tokens=usage.prompt_tokens or about_request(request),
-        completion_tokens=usage.completion_tokens or about(text),
-        estimated=True,
-    )

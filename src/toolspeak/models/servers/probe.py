@@ -106,7 +106,6 @@ async def probe(model: Http) -> ServerCapabilities:
 
     seen, chats = await described(server), bool(findings["chat"])
     program = seen.program
-    grammars = program.grammar if model.api in ("openai", "completions") else ()
     replies: dict[str, ProbeReply] = {}
 
     def keeping(name: str, judge: Judge) -> Judge:
@@ -121,14 +120,16 @@ async def probe(model: Http) -> ServerCapabilities:
         name: partial(_finding, server, request, keeping(name, judge)) for name, (request, judge) in questions.items()
     }
     work["embeddings"] = partial(_embeddings, server)
+
+    async def enforced(option: str, fields: Sequence[str]) -> tuple[str, Finding]:
+        asked = (one(partial(_in_field, server, option, field, chats), SLOW) for field in fields)
+        return _enforced(fields, await asyncio.gather(*asked))
+
     by_name, by_grammar, by_schema, by_tag, (way, score) = await asyncio.gather(
         asyncio.gather(*(one(ask, SLOW) for ask in work.values())),
-        _first_enforced(grammars, lambda field: one(partial(_by_grammar, server, field, chats=chats), SLOW)),
-        _first_enforced(
-            program.schema if findings["completions"] else (),
-            lambda field: one(partial(_by_schema, server, field), SLOW),
-        ),
-        _first_enforced(program.tag, lambda field: one(partial(_by_tag, server, field, chats=chats), SLOW)),
+        enforced("grammar_field", program.grammar if model.api in ("openai", "completions") else ()),
+        enforced("schema_field", program.schema if findings["completions"] else ()),
+        enforced("tag_field", program.tag),
         one(partial(find_score_method, server), (None, SLOW)),
     )
     findings |= dict(zip(work, by_name, strict=True)) | {"grammar": by_grammar[1], "tags": by_tag[1]}
@@ -284,44 +285,42 @@ def _scored(answer: ProbeReply) -> Finding:
     return _yes(bool(count), f"of {count} tokens" if count else "taken, and none came")
 
 
-def _by_grammar(model: Http, field: str, *, chats: bool) -> Awaitable[Finding]:
-    """One way of asking for a grammar."""
+def _with_grammar(field: str) -> tuple[Request, Judge]:
     wanted = f"{WORD}-{len(field)}"
     request = Request(_user(HELLO), grammar=f'root ::= "{wanted}"', max_tokens=16)
-    return _in_field(model, request, lambda heard: heard.reply.text.strip() == wanted, chats, grammar_field=field)
+    return request, lambda answer: _yes(answer.reply.text.strip() == wanted, answer.brief)
 
 
-def _by_schema(model: Http, field: str) -> Awaitable[Finding]:
-    """One way of asking for a schema beside a prompt."""
-    request = Request(prompt="Hello", schema=SCHEMA, max_tokens=ROOM)
-    return _finding(model.able(model.capabilities, schema_field=field).completing(), request, _fits)
+def _with_schema(_: str) -> tuple[Request, Judge]:
+    return Request(prompt="Hello", schema=SCHEMA, max_tokens=ROOM), _fits
 
 
-def _by_tag(model: Http, field: str, *, chats: bool) -> Awaitable[Finding]:
-    """One way of asking for a structural tag: that of a call, for it is calls that are asked for so."""
+def _with_tag(_: str) -> tuple[Request, Judge]:
+    """The structural tag of a call, since tags are used for calls."""
     tool: Tool[..., Any] = Tool(f"{WORD}_tool", "A tool.", SCHEMA)
     tag = record(grammar(get("hermes"), [tool], "required", "structural_tag"))
     request = Request(_user(HELLO), tag=tag, max_tokens=LONGEST)
-    return _in_field(model, request, lambda heard: tool.name in heard.reply.text, chats, tag_field=field)
+    return request, lambda answer: _yes(tool.name in answer.reply.text, answer.brief)
 
 
-def _in_field(
-    model: Http, request: Request, fits: Callable[[ProbeReply], bool], chats: bool, **field: str
-) -> Awaitable[Finding]:
-    """Whether the server holds to what stands in this field; asked without a conversation where it has none."""
-    if not chats:
+CONSTRAINED = {"grammar_field": _with_grammar, "schema_field": _with_schema, "tag_field": _with_tag}
+"""The request for each constraint, by the option that names the server's field, and the judge of its reply."""
+
+
+def _in_field(model: Http, option: str, field: str, chats: bool) -> Awaitable[Finding]:
+    """Whether the server enforces the constraint in this field. A server without a conversation continues a prompt."""
+    request, judge = CONSTRAINED[option](field)
+    if not chats or request.prompt is not None:
         model, request = model.completing(), replace(request, prompt="Hello", messages=())
-    model = model.able(model.capabilities | able_by(field), **field)
-    return _finding(model, request, lambda heard: _yes(fits(heard), heard.brief))
+    return _finding(model.able(model.capabilities | able_by({option: field}), **{option: field}), request, judge)
 
 
-async def _first_enforced(fields: Sequence[str], ask: Callable[[str], Awaitable[Finding]]) -> tuple[str, Finding]:
-    """The first of these fields to which a server holds, "" for none, and what was seen."""
-    seen = dict(zip(fields, await asyncio.gather(*map(ask, fields)), strict=True))
-    if works := next((field for field, finding in seen.items() if finding), ""):
+def _enforced(fields: Sequence[str], seen: Sequence[Finding]) -> tuple[str, Finding]:
+    """The first of these fields that the server enforces, "" for none, and what was seen."""
+    if works := next((field for field, finding in zip(fields, seen, strict=True) if finding), ""):
         return works, Finding("yes", f"held to, in the field {works}")
     none = f"none of {', '.join(fields)} is held to" if fields else "not asked: no field for it is known"
-    return "", next((finding for finding in seen.values() if finding.answer == "unclear"), Finding("no", none))
+    return "", next((finding for finding in seen if finding.answer == "unclear"), Finding("no", none))
 
 
 def _tools(findings: dict[str, Finding], replies: dict[str, ProbeReply], plain: ProbeReply | None) -> Finding:
