@@ -5,8 +5,8 @@ bracket that is already followed by zero-width spaces gets one more. Defused tex
 that may continue as a marker in the following text, whatever that is, is defused as well. `restoring` restores what a
 model copies.
 
-A label is a marker that is a word and a colon at the beginning of a line (`Observation:`): there the space goes before
-the colon.
+A label is a marker that is a word and a colon at the beginning of a line (`Observation:`), in capitals or not, with
+Markdown's marks and spaces around it or not (`**ASSISTANT** :`). There the space goes before the colon.
 """
 
 from __future__ import annotations
@@ -32,7 +32,11 @@ THOUGHT = ("<think>", "</think>")
 """How most templates write a thought in an earlier reply."""
 NOTED = 1_000
 """The most notes of one conversation; further defused markers are not noted one by one."""
-BROKEN = re.compile(f"([<\\[\\]｜]){INVISIBLE}|(?<=[A-Za-z]){INVISIBLE}(?={INVISIBLE}*:)")
+MARKS = "*_~`#>"
+"""Marks of Markdown that may be around a label."""
+BEFORE_COLON = rf"[A-Za-z{MARKS} \t\xa0\u1680\u2000-\u200a\u200c\u200d\u202f\u205f\u2060\u3000\ufeff]"
+"""What the colon of a label may follow: any letter, mark or blank but the zero-width space."""
+BROKEN = re.compile(f"([<\\[\\]｜]){INVISIBLE}|(?<={BEFORE_COLON}){INVISIBLE}(?={INVISIBLE}*[:：])")
 ESCAPED = "\\u200b"
 """The zero-width space in ASCII JSON."""
 
@@ -78,7 +82,7 @@ def cleaner(
 
     def clean(text: str) -> str:
         text = _defuse_end(whole(text), begins, notes)
-        return replaced(labels, labelled, text, ahead) if speaking or f"{INVISIBLE}:" in text else text
+        return replaced(labels, labelled, text, ahead) if speaking or INVISIBLE in text else text
 
     def whole(text: str) -> str:
         if not removed:
@@ -141,10 +145,11 @@ def _after_removal(text: str, removed: Sequence[str]) -> Iterator[str]:
 
 
 def _labels(markers: tuple[str, ...]) -> re.Pattern[str]:
-    """A label at the beginning of a line, or a letter with zero-width spaces between it and a colon."""
-    words = "|".join(re.escape(marker[:-1]) for marker in markers if LABEL.fullmatch(marker))
-    label = rf"(?:^|(?<=[{LINES}]))([{BLANKS}]*(?:{words or '(?!)'}))(?={INVISIBLE}*:)"
-    return re.compile(rf"{label}|[A-Za-z](?={INVISIBLE}+:)", re.MULTILINE)
+    """A label at the beginning of a line, or a character before zero-width spaces and a colon."""
+    labels = [rf"[{BLANKS}]{{1,9}}".join(marker[:-1].split()) for marker in markers if LABEL.fullmatch(marker)]
+    before, behind = rf"[{BLANKS}]*[{MARKS}{BLANKS}]{{0,12}}", rf"[{MARKS}{BLANKS}]{{0,12}}[{BLANKS}]*"
+    label = rf"(?:^|(?<=[{LINES}]))({before}(?i:{'|'.join(labels) or '(?!)'}){behind})(?=[:：])"
+    return re.compile(rf"{label}|{BEFORE_COLON}(?={INVISIBLE}+[:：])", re.MULTILINE)
 
 
 def _begins(markers: tuple[str, ...]) -> frozenset[str]:

@@ -11,13 +11,20 @@ import re
 from collections.abc import Iterable
 
 from ...events import ArgumentsDelta, CallEnd, CallStart, Event, TextDelta, ThoughtDelta
-from ..prompt.control_markers import INVISIBLE, restore
+from ..prompt.control_markers import BEFORE_COLON, INVISIBLE, restore
 
 _BRACKET = r"[<\[\]｜]|\\u(?:003[cC]|005[bBdD]|[fF]{2}5[cC])"
 _SPACE = rf"(?:{INVISIBLE}|\\u200[bB])"
-_IN_JSON = re.compile(rf"\\[^u]|({_BRACKET}){_SPACE}|([A-Za-z]){_SPACE}(?={_SPACE}*:)", re.DOTALL)
+_HEX = "[0-9a-fA-F]"
+_BLANK = r"\\(?:t|u(?:00[aA]0|1680|20(?:0[0-9aAcCdD]|2[fF]|5[fF]|60)|3000|[fF][eE][fF]{2}))"
+_IN_JSON = re.compile(
+    rf"({_BRACKET}){_SPACE}|({BEFORE_COLON}|{_BLANK}){_SPACE}(?={_SPACE}*(?:[:：]|\\u[fF]{{2}}1[aA]))|\\(?:u{_HEX}{{4}}|[^u])",
+    re.DOTALL,
+)
 """A defused bracket or label in JSON text, where either may be escaped; other escapes are skipped."""
-_LAST = re.compile(rf"(?:{_BRACKET}|[A-Za-z]){_SPACE}*\Z")
+_LETTER = rf"(?<!\\)(?:\\\\)*(?<!\\u{_HEX}{{3}}){BEFORE_COLON}"
+_LAST = re.compile(rf"(?:{_BRACKET}|{_BLANK}|{_LETTER}){_SPACE}*\Z")
+"""What a zero-width space may follow, at the end; the last letter of an escape is none."""
 _PARTIAL = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _SPACES = re.compile(f"{INVISIBLE}+\\Z")
 
