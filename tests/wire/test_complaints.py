@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from typing import Any
@@ -199,6 +200,7 @@ def unframed(d: Dialect, text: str) -> str:
     [
         ("command-r7b", "<|START_THINKING|>hm<|END_THINKING|><|START_RESPONSE|>Hi<|END_RESPONSE|>", "<|START_THINKING|>hm<|END_THINKING|>Hi"),
         ("functionary-v3", ">>>all\nHi", "Hi"),
+        ("functionary-v3", "all\nHi", "Hi"),
         ("harmony", "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>Hi<|return|>", "<|channel|>analysis<|message|>hm<|end|>Hi"),
         ("gemma4", "<|channel>thought\nhm<channel|>Hi<turn|>", "<|channel>thought\nhm<channel|>Hi"),
         ("empower", "<thinking>hm</thinking><c>Hi", "<thinking>hm</thinking>Hi"),
@@ -208,6 +210,25 @@ def unframed(d: Dialect, text: str) -> str:
 def test_15_a_thought_that_is_kept_keeps_its_marks_and_no_frames(name: str, text: str, kept: str, tools: Any) -> None:
     reply = parse(text, ts.dialect(name), tools, prompt="", thoughts="keep")
     assert (reply.text, reply.thought, reply.notes) == (kept, "", ())
+
+
+@pytest.mark.parametrize("d", DIALECTS, ids=lambda d: d.name)
+def test_15_of_a_kept_thought_and_a_framed_text_only_the_frames_go(d: Dialect) -> None:
+    """In every dialect: the thought stays with its marks, the text without what frames it."""
+    opener = d.thinking.open if d.thinking else ""
+    texts = [(word, "") for word in ("", *d.frame) if not word or not opener.startswith(word)]
+    if d.header and d.header.text:
+        texts = [(d.header.start + d.header.text + d.header.stop, end) for end in (*d.header.ends, "")]
+    thoughts = [""]
+    if d.thinking:
+        thoughts.append(f"{d.thinking.open}why{d.thinking.close}")
+    for thought, (begin, end) in itertools.product(thoughts, texts):
+        kept, split = (
+            parse(f"{thought}{begin}done.{end}", d, (), prompt="", thoughts=how) for how in ("keep", "split")
+        )
+        assert kept.text.startswith(thought.rstrip()), begin
+        assert kept.text.removeprefix(thought.rstrip()).strip() == split.text.strip(), begin  # no more than the text
+        assert split.text.strip() == "done.", begin
 
 
 def draft_of(d: Dialect) -> str:
