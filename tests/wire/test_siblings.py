@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from spoken import TALKING, wire
 
 from toolspeak.dialects import get
 from toolspeak.types import Reply, Tool
 from toolspeak.wire.decode import Decoder, parse
+from toolspeak.wire.dialect import Dialect
 from toolspeak.wire.reading.collect import collect
 
 WEATHER: Tool[..., Any] = Tool("weather", "", {"type": "object", "properties": {"city": {"type": "string"}}})
@@ -17,11 +19,11 @@ TOOLS = [WEATHER, PING]
 ROME = ("weather", {"city": "Rome"}, True)
 
 
-def at_every_cut(wire: str, name: str, tools: list[Tool[..., Any]] | None = TOOLS, prompt: str = "") -> Reply:
-    whole = parse(wire, get(name), tools, prompt)
+def at_every_cut(text: str, name: str, tools: list[Tool[..., Any]] | None = TOOLS, prompt: str = "") -> Reply:
+    whole = parse(text, get(name), tools, prompt)
     for size in (1, 2, 3, 7, 31):
         decoder = Decoder(get(name), tools, prompt)
-        pieces = (wire[i : i + size] for i in range(0, len(wire), size))
+        pieces = (text[i : i + size] for i in range(0, len(text), size))
         other = collect([*(event for piece in pieces for event in decoder.feed(piece)), *decoder.close()])
         assert (other.text, other.thought, other.calls) == (whole.text, whole.thought, whole.calls)
     return whole
@@ -165,3 +167,28 @@ def test_a_good_call_behind_what_is_none_in_its_list(name: str, between: str, fi
     reply = at_every_cut(f"<|START_ACTION|>[\n    {first}{between}{good}\n]<|END_ACTION|>", name)
     assert calls(reply) == [ROME]
     assert first in reply.text
+
+
+@pytest.mark.parametrize("d", TALKING, ids=lambda d: d.name)
+def test_an_unknown_tool_between_two_good_calls(d: Dialect) -> None:
+    """It spoils none of the others, in any dialect, and is itself a call, or text where a message is one by its name."""
+    written = wire(d, ("weather", {"city": "Rome"}), ("nope", {}), ("weather", {"city": "Oslo"}))
+    reply = at_every_cut(written, d.name)
+    assert [call for call in calls(reply) if call[0] == "weather"] == [ROME, ("weather", {"city": "Oslo"}, True)]
+    assert "nope" in reply.text or [note.detail for note in reply.notes if note.rule == "unknown-tool"] == ["nope"]
+
+
+def test_an_unknown_word_in_a_list_is_no_call() -> None:
+    reply = at_every_cut("[weather(city='Rome'), see below (it is fine)]", "pythonic")
+    assert calls(reply) == [("weather", {"city": "Rome"}, False)]
+    assert reply.text == ", see below (it is fine)]"
+
+
+def test_a_call_of_inkling_without_its_head() -> None:
+    """The generation's beginning and the name may be missing: the name also stands in the object."""
+    body = '<|content_invoke_tool_json|>{"name": "weather", "args": {"city": "Rome"}}<|end_message|>'
+    for before in ("", "<|content_text|>I look.<|end_message|>", "<|content_thinking|>Hm.<|end_message|>"):
+        reply = at_every_cut(before + body, "inkling")
+        assert calls(reply) == [ROME]
+        assert reply.text + reply.thought == before.partition("|>")[2].partition("<")[0]
+    assert not calls(at_every_cut("the mark <|content_invoke_tool_json|> means a call", "inkling"))

@@ -7,7 +7,10 @@ OBJECT = JsonCall((("name", NAME), ("args", ARGS)), (("arguments", ARGS), ("para
 INKLING = Dialect(
     "inkling",
     ("<|message_model|>", NAME, "<|content_invoke_tool_json|>", OBJECT, "<|end_message|>"),
-    forms=(("<|message_model|>", "<|content_invoke_tool_json|>", OBJECT, "<|end_message|>"),),
+    forms=(
+        ("<|message_model|>", "<|content_invoke_tool_json|>", OBJECT, "<|end_message|>"),
+        ("<|content_invoke_tool_json|>", OBJECT, "<|end_message|>"),
+    ),
     thinking=Thinking("<|content_thinking|>", "<|end_message|>"),
     frame=(
         "<|message_model|>",

@@ -185,6 +185,7 @@ def more(s: State, p: Program, entry: Entry, kind: Call, listed: bool) -> Scan[N
     firsts = tuple(w for form in entry.forms for w in first_words(form))
     named = any(form[0] is NAME for form in entry.forms)
     glue = (",", *literal_words(p.d.between))
+    kind = _later(kind, entry, listed)
     while True:
         s.start_recording()
         s.no_reread = False
@@ -202,6 +203,11 @@ def more(s: State, p: Program, entry: Entry, kind: Call, listed: bool) -> Scan[N
             s.truncated = s.truncated or (s.closed and not kind.guard)
             s.drop_notes()
             return s.give_back()  # earlier calls stay, the rest is text
+
+
+def _later(kind: Call, entry: Entry, listed: bool) -> Call:
+    """The kind of the calls after the first: in a list that has a call, an unknown name is a call too."""
+    return replace(kind, guard=False) if any((listed, entry.close)) else kind
 
 
 def _begins(s: State, firsts: tuple[str, ...], bare: bool) -> Scan[bool]:

@@ -126,8 +126,8 @@ class Program:
             self.starts, self.heads = (header.start.strip(), *header.also), (*heads, *channels(header))
             self.named = self.d.guard and ("^", "call") in header.routes
             self.inside |= {} if self.fences else {FENCE: CODE}
-        if self.d.guard and header.text:  # a prompt that nobody gave has the start
-            self.heads = (*self.heads, header.text + header.stop)
+        if self.d.guard:  # a prompt that nobody gave has the start
+            self.heads += (header.text + header.stop,) if header.text else ()
 
     def _quotations(self) -> None:
         """Where a text shows calls without making them: code, quotations, comments."""
