@@ -1,8 +1,8 @@
 """Removes secrets that a server sends back, in any encoding, before a model reads them.
 
 Secrets are found as they are, in the escapes of JSON, XML and URLs, in base64 of a text that contains them, and in
-hexadecimal digits. Not found are a secret that a server splits, reverses or encodes twice, and a short one in a
-successful answer, where it may occur by chance.
+hexadecimal digits. Not found are a secret that a server splits, reverses, or encodes twice or in another code, and a short
+one in a successful answer, where it may occur by chance.
 """
 
 from __future__ import annotations
