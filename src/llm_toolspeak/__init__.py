@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from functools import cache
 from typing import Any
 
@@ -34,8 +34,8 @@ class Settings(BaseModel):
     seed: int | None = Field(None, description="For the same reply again")
 
 
-class Toolspeak(llm.Model):
-    """The model."""
+class Shared:
+    """What the model is and can do, awaited or not."""
 
     model_id = "toolspeak"
     can_stream = True
@@ -46,36 +46,63 @@ class Toolspeak(llm.Model):
     class Options(llm.Options, Settings):
         """See Settings."""
 
+
+class Toolspeak(Shared, llm.Model):
+    """The model."""
+
     def execute(self, prompt: Any, stream: bool, response: Any, conversation: Any) -> Iterator[str]:
         """The text of the reply; its calls go to the response."""
-        given = prompt.options.model_dump(exclude_none=True)
-        given["model"] = _model(given.pop("model", None), given.pop("dialect", None))
-        messages = [row for message in prompt.messages for row in _rows(message)]
+        messages, given = _request(prompt)
         if prompt.schema:
             yield json.dumps(ts.extract(messages, prompt.schema, **given), ensure_ascii=False)
-            return
-        if not prompt.tools:
-            yield from _streamed(messages, response, given)
-            return
-        reply = ts.decide(messages, tools=[_tool(one) for one in prompt.tools], **given)
-        for call in reply.calls:
-            response.add_tool_call(llm.ToolCall(tool_call_id=call.id, name=call.name, arguments=dict(call.arguments)))
-        _count(response, reply.usage)
-        yield reply.text
+        elif prompt.tools:
+            yield _text(ts.decide(messages, tools=[_tool(one) for one in prompt.tools], **given), response)
+        else:
+            for event in ts.stream(messages, **given):
+                yield _piece(event, response)
+
+
+class AsyncToolspeak(Shared, llm.AsyncModel):
+    """The model for async code."""
+
+    async def execute(self, prompt: Any, stream: bool, response: Any, conversation: Any) -> AsyncIterator[str]:
+        """As that of `Toolspeak`, awaited."""
+        messages, given = _request(prompt)
+        if prompt.schema:
+            yield json.dumps(await ts.aextract(messages, prompt.schema, **given), ensure_ascii=False)
+        elif prompt.tools:
+            yield _text(await ts.adecide(messages, tools=[_tool(one) for one in prompt.tools], **given), response)
+        else:
+            async for event in ts.astream(messages, **given):
+                yield _piece(event, response)
+
+
+def _request(prompt: Any) -> tuple[list[ts.Message], dict[str, Any]]:
+    """The messages of a prompt, and the options with which toolspeak asks."""
+    given = prompt.options.model_dump(exclude_none=True)
+    given["model"] = _model(given.pop("model", None), given.pop("dialect", None))
+    return [row for message in prompt.messages for row in _rows(message)], given
+
+
+def _text(reply: ts.Reply, response: Any) -> str:
+    """The text of a reply, whose calls and usage go to the response."""
+    for call in reply.calls:
+        response.add_tool_call(llm.ToolCall(tool_call_id=call.id, name=call.name, arguments=dict(call.arguments)))
+    _count(response, reply.usage)
+    return reply.text
+
+
+def _piece(event: ts.Event, response: Any) -> str:
+    """The text of an event; the usage at the end goes to the response."""
+    if isinstance(event, ts.Finished):
+        _count(response, event.usage)
+    return event.text if isinstance(event, ts.TextDelta) else ""
 
 
 @cache
 def _model(name: str | None, dialect: str | None) -> ts.Model:
     """The model of this name. It is the same for each step of a chain, so that a server is looked at once."""
     return ts.model(name, dialect=dialect)
-
-
-def _streamed(messages: list[ts.Message], response: Any, given: dict[str, Any]) -> Iterator[str]:
-    for event in ts.stream(messages, **given):
-        if isinstance(event, ts.TextDelta):
-            yield event.text
-        elif isinstance(event, ts.Finished):
-            _count(response, event.usage)
 
 
 def _count(response: Any, usage: ts.Usage) -> None:
@@ -151,7 +178,7 @@ def _runs(box: ts.Toolbox, name: str) -> Any:
 @llm.hookimpl
 def register_models(register: Any) -> None:
     """Called by llm."""
-    register(Toolspeak())
+    register(Toolspeak(), AsyncToolspeak())
 
 
 @llm.hookimpl

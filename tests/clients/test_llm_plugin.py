@@ -71,6 +71,31 @@ def test_it_is_there(llm: Run) -> None:
     assert "Toolspeak: toolspeak" in llm("models").stdout
 
 
+ASYNC = """
+import asyncio, json, llm
+from llm_toolspeak import Tools
+
+async def main():
+    model = llm.get_async_model("toolspeak")
+    chain = model.chain("Weather in Oslo?", tools=[Tools("weather.py")], options={"model": "scripted:replies.jsonl"})
+    schema = {"type": "object", "properties": {"age": {"type": "integer"}}}
+    value = await model.prompt("31", schema=schema, model='scripted:{"age": 31}').text()
+    pieces = [piece async for piece in model.prompt("Hi", model="scripted:Hello there")]
+    print(json.dumps([await chain.text(), value, "".join(pieces)]))
+
+asyncio.run(main())
+"""
+
+
+def test_the_async_model(llm: Run, interpreter: Path, tmp_path: Path) -> None:
+    """A chain with calls, a schema, and a text in pieces."""
+    scripted(tmp_path, CALL, "It is sunny.")
+    assert "toolspeak" in llm("models", "--async").stdout
+    done = subprocess.run([interpreter, "-c", ASYNC], cwd=tmp_path, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == ["It is sunny.", '{"age": 31}', "Hello there"]
+
+
 def test_a_text(llm: Run, tmp_path: Path) -> None:
     assert llm("Hi", *scripted(tmp_path, "Hello there")).stdout == "Hello there\n"
 
