@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+import toolspeak as ts
+
 mcp = pytest.importorskip("mcp", reason="the extra mcp is not installed")
 types: Any = pytest.importorskip("mcp.types", reason="the extra mcp is not installed")
 
@@ -125,6 +127,51 @@ def test_a_call_runs_when_the_user_accepts(command: list[str], tmp_path: Path, d
         '{\n "path": "a\\u001b[2J\\u202eb",\n "days": 2\n}\n'  # as they are after the check, nothing of them hidden
         "This is asked because of the policy: ask remove"
     )
+
+
+def test_a_function_of_the_user_answers_for_toolspeaks_own_client(command: list[str], tmp_path: Path) -> None:
+    """It may be async; what it raises, and questions that nobody answers, are errors of the call."""
+    asked: list[tuple[str, Any]] = []
+    answers: list[Any] = [{}, None, ValueError("no terminal")]
+
+    def answer(message: str, schema: Any) -> Any:
+        asked.append((message.partition("\n")[0], schema))
+        given = answers.pop(0)
+        if isinstance(given, Exception):
+            raise given
+        return given
+
+    async def later(message: str, schema: Any) -> Any:
+        return {}
+
+    call = {"name": "remove", "arguments": {"path": "a"}}
+    with ts.mcp(command, env=ENV, pins=False, elicit=answer) as tools:
+        assert tools.call(call) == "removed a"
+        with pytest.raises(ts.ToolError, match="the user declined"):
+            tools.call(call)
+        with pytest.raises(ts.ToolError, match="the question was not answered: no terminal"):
+            tools.call(call)
+    assert asked == [("May the tool remove run with these arguments?", {"type": "object", "properties": {}})] * 3
+    with ts.mcp(command, env=ENV, pins=False, elicit=later) as tools:
+        assert tools.call(call) == "removed a"
+    with ts.mcp(command, env=ENV, pins=False) as tools, pytest.raises(ts.ToolError, match="waits for approval"):
+        tools.call(call)
+    assert len(removed(tmp_path)) == 2
+
+
+def test_it_answers_questions_of_older_servers_and_addresses_to_open(command: list[str], tmp_path: Path) -> None:
+    from toolspeak.sources.mcp.server_questions import Questions
+
+    asked: list[str] = []
+    questions = Questions(lambda message, schema: asked.append(message) or {})
+    done = talk(
+        over_stdio(command, elicitation_callback=questions, mode="legacy"),
+        lambda client: client.call_tool("remove", {"path": "a"}),
+    )
+    assert (done.is_error, removed(tmp_path)) == (False, ["a 0"])
+    link = types.ElicitRequestURLParams(message="Log in:", url="http://127.0.0.1:9/login", elicitation_id="1")
+    answer = asyncio.run(questions(None, link))
+    assert (answer.action, answer.content, asked[-1]) == ("accept", None, "Log in:\nhttp://127.0.0.1:9/login")
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from ...errors import MissingExtra, UsageError
 from ...schema.infer import AnyTool, unique
@@ -23,6 +23,9 @@ from .. import background_loop
 from ..pins import Pins, default_path
 from .config import NO_SDK, address, read_servers, servers_in
 from .session import Server
+
+if TYPE_CHECKING:
+    from .server_questions import Elicit
 
 
 def mcp(
@@ -37,6 +40,7 @@ def mcp(
     timeout: float = 60.0,
     pins: str | os.PathLike[str] | bool = True,
     accept: bool | str | Collection[str] = False,
+    elicit: Elicit | None = None,
 ) -> McpTools:
     """Return the tools of an MCP server as a Toolbox, which connects on first use, or by `with` or `async with`.
 
@@ -44,7 +48,9 @@ def mcp(
     or such a file (a path that ends in .json). Of a file, all servers are used, and each tool is named `SERVER_TOOL`.
     `env` and `cwd` are for a command line, `headers` for an address. `only` and `without` are names, or patterns of
     names, as the server has them; each must match a tool. `prefix` is put before each name. `timeout` is in seconds,
-    for connecting and for each call.
+    for connecting and for each call. `elicit(message, schema)` answers a question that a server asks during a call: it
+    returns the fields that the schema describes, or None to decline, and may be async. Without it, the server learns
+    that nobody answers questions.
 
     Definitions are pinned in the file `pins` (True: the user's own; False: none) when they are first seen. A changed
     definition is refused with an InvalidTool that shows the change, until `accept` names it (True: all).
@@ -58,6 +64,7 @@ def mcp(
         "timeout": timeout,
         "pins": Pins(path) if path else None,
         "accept": accept if isinstance(accept, bool) else _listed(accept),
+        "elicit": elicit,
     }
     several = _several(server)
     if several is None:

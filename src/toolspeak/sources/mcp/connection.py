@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp.client._transport import TransportStreams
 
+    from .server_questions import Elicit, Questions
+
 log = logging.getLogger(__name__)
 logging.getLogger("mcp").addHandler(logging.NullHandler())
 """Without a handler Python would print the SDK's warnings, a traceback for each line that is not a message, and many servers
@@ -42,7 +44,8 @@ class Connection:
     """A connection in progress: `ready` returns the SDK's client, or raises ToolError or UsageError, which say why
     there is none.
 
-    `news(client)` is awaited when the server reports that its tools have changed.
+    `news(client)` is awaited when the server reports that its tools have changed. `elicit` answers the questions of the
+    server; without it the server learns that nobody does.
     """
 
     def __init__(
@@ -51,9 +54,12 @@ class Connection:
         timeout: float,
         news: Callable[[Client], Awaitable[None]],
         auth: httpx2.Auth | None = None,
+        elicit: Elicit | None = None,
     ) -> None:
         self.address = address
         self.auth = auth
+        self.elicit = elicit
+        self.questions: Questions | None = None
         self.timeout = timeout
         self.news = news
         self.loop = asyncio.get_running_loop()
@@ -143,11 +149,14 @@ class Connection:
         from mcp.types import Implementation
 
         from ... import __version__
+        from .server_questions import Questions
 
+        self.questions = Questions(self.elicit) if self.elicit else None
         return Client(
             self._transport(),
             read_timeout_seconds=self.timeout,
             message_handler=self._message,
+            elicitation_callback=self.questions,
             client_info=Implementation(name="toolspeak", version=__version__),
             cache=None,
         )

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
     from .bearer import Bearer
+    from .server_questions import Elicit
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +52,7 @@ class Server:
         timeout: float,
         pins: Pins | None = None,
         accept: bool | Collection[str] = False,
+        elicit: Elicit | None = None,
     ) -> None:
         self.address = address
         self.prefix = prefix
@@ -58,6 +60,7 @@ class Server:
         self.timeout = timeout
         self.pins = pins
         self.accept = accept
+        self.elicit = elicit
         self._own_secrets = Secrets(address.secrets)
         self._login: Bearer | None = None
         """The login at the server, which outlives connections."""
@@ -112,7 +115,7 @@ class Server:
             request = Request()
             try:
                 with request:
-                    return self._value(await _call_tool(link.ready.result(), name, arguments))
+                    return self._value(await _call_tool(link, name, arguments))
             except ValidationError as error:
                 raise ToolError(
                     f"{self.address.description} sent an invalid result of a tool: {_first_problem(error)}"
@@ -172,7 +175,7 @@ class Server:
 
         if self._login is None and self.address.url:
             self._login = bearer(self.address)
-        link = Connection(self.address, self.timeout, self._renew, self._login)
+        link = Connection(self.address, self.timeout, self._renew, self._login, self.elicit)
         request = Request()
         try:
             async with asyncio.timeout(self.timeout):
@@ -329,13 +332,22 @@ def labels(hints: Any) -> tuple[ToolEffect, Origin]:
     return "destructive" if given.get("destructiveHint") is True else "write", reads
 
 
-async def _call_tool(client: Client, name: str, arguments: Mapping[str, Any]) -> Any:
+async def _call_tool(link: Connection, name: str, arguments: Mapping[str, Any]) -> CallToolResult:
     """Return the server's result. The SDK's own `call_tool` validates it against the server's schema, whose patterns
     may take forever."""
-    from mcp.types import CallToolRequest, CallToolRequestParams, CallToolResult
+    from mcp.types import CallToolRequest, CallToolRequestParams, InputRequiredResult
 
-    asked = CallToolRequest(params=CallToolRequestParams(name=name, arguments=dict(arguments)))
-    return await client.session.send_request(asked, CallToolResult, request_read_timeout_seconds=_LONG)
+    from .server_questions import RESULTS, with_answers
+
+    session = link.ready.result().session
+
+    async def send(responses: Any, state: str | None) -> CallToolResult | InputRequiredResult:
+        params = CallToolRequestParams(
+            name=name, arguments=dict(arguments), input_responses=responses, request_state=state
+        )
+        return await session.send_request(CallToolRequest(params=params), RESULTS, request_read_timeout_seconds=_LONG)
+
+    return await with_answers(send, link.questions)
 
 
 _CLOSED = -32000

@@ -1,0 +1,72 @@
+"""Answers the questions of an MCP server (the protocol's elicitation) by a function of the user.
+
+Up to revision 2025-11-25, the server sends a question while the call is running. Since 2026-07-28, the call ends with its
+questions, and is sent again with the answers.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import mcp.types as t
+from pydantic import TypeAdapter
+
+from ...errors import ToolError
+from ...running import in_thread
+from ...tool_results import message_of
+from ...types import Schema
+
+Content = Mapping[str, Any]
+Elicit = Callable[[str, Schema], Content | Awaitable[Content | None] | None]
+"""Returns the fields that a question asks for, by its text and the schema of the fields; None declines."""
+RESULTS = TypeAdapter[t.CallToolResult | t.InputRequiredResult](t.CallToolResult | t.InputRequiredResult)
+ROUNDS = 10
+"""How often a call may end with questions."""
+
+
+class Questions:
+    """Answers questions by `elicit`; calling it answers one, as the SDK needs it."""
+
+    def __init__(self, elicit: Elicit) -> None:
+        self._elicit = elicit
+
+    async def __call__(self, _: Any, asked: t.ElicitRequestParams) -> t.ElicitResult | t.ErrorData:
+        form = isinstance(asked, t.ElicitRequestFormParams)
+        message = asked.message if form else f"{asked.message}\n{asked.url}"
+        schema: Schema = dict(asked.requested_schema) if form else {"type": "object", "properties": {}}
+        try:
+            answer = await in_thread(lambda: self._elicit(message, schema))
+            content = await answer if inspect.isawaitable(answer) else answer
+        except Exception as error:  # noqa: BLE001 - whatever the function raises, the server gets an answer
+            return t.ErrorData(code=t.INTERNAL_ERROR, message=f"the question was not answered: {message_of(error)}")
+        if content is None:
+            return t.ElicitResult(action="decline")
+        return t.ElicitResult(action="accept", content=dict(content) if form else None)
+
+
+Send = Callable[[t.InputResponses | None, str | None], Awaitable[t.CallToolResult | t.InputRequiredResult]]
+
+
+async def with_answers(send: Send, questions: Questions | None) -> t.CallToolResult:
+    """Return the result of a call that `send` sends, again with answers if it ends with questions. Raises ToolError for
+    questions that nobody answers."""
+    result = await send(None, None)
+    for _ in range(ROUNDS):
+        if isinstance(result, t.CallToolResult):
+            return result
+        responses = {key: await _answer(one, questions) for key, one in (result.input_requests or {}).items()}
+        result = await send(responses, result.request_state)
+    raise ToolError(f"the server asks questions without end: {ROUNDS} times in one call")
+
+
+async def _answer(asked: t.InputRequest, questions: Questions | None) -> t.ElicitResult:
+    if not isinstance(asked, t.ElicitRequest):
+        raise ToolError(f"the server wants {asked.method} from its client, which toolspeak does not offer")
+    if questions is None:
+        raise ToolError(f"the server asks its user, and nobody answers: pass elicit= to ts.mcp. {asked.params.message}")
+    answer = await questions(None, asked.params)
+    if isinstance(answer, t.ErrorData):
+        raise ToolError(answer.message)
+    return answer
