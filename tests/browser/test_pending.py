@@ -63,7 +63,7 @@ def decide(place: Any, decision: str, field: str = "", text: str = "") -> None:
 
 
 def go_on(page: Any, turns: int = 2) -> Any:
-    page.get_by_role("button", name="Go on").last.click()
+    page.get_by_role("button", name="Continue").last.click()
     settled(page, turns)
     return page.locator(".turn").nth(turns - 1)
 
@@ -80,7 +80,7 @@ def test_a_call_is_shown_whole_and_approved(page: Any, address: str, removed: An
     assert "ask remove_note" in facts
     assert "untrusted: text that is not trusted came before it" in facts
     assert page.get_by_role("button", name="Run", exact=True).count() == 0
-    page.get_by_role("button", name="Go on").click()  # nothing was decided
+    page.get_by_role("button", name="Continue").click()  # nothing was decided
     page.get_by_role("status").get_by_text("Decide about a call first.").wait_for()
     assert removed() == []
     decide(place, "Approve")
@@ -127,7 +127,7 @@ def test_what_else_can_be_decided(
 def test_one_of_two_is_decided_later_and_wrong_json_is_told(page: Any, address: str, removed: Any) -> None:
     places = waiting(page, address, "two")
     decide(places.nth(0), "Approve with other arguments", "Arguments, as JSON", "{")
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     page.get_by_role("status").get_by_text("The arguments of remove_note are not JSON").wait_for()
     decide(places.nth(0), "Approve")
     second = go_on(page)
@@ -152,7 +152,7 @@ def test_pending_calls_can_be_read_on_a_phone_and_used_by_keyboard(
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     place.get_by_label("Decision about remove_note").focus()
     page.keyboard.type("Approve")
-    page.get_by_role("button", name="Go on").focus()
+    page.get_by_role("button", name="Continue").focus()
     page.keyboard.press("Enter")
     settled(page, 2)
     assert removed() == HOSTILE.splitlines()

@@ -40,7 +40,7 @@ def test_a_call_is_run_its_result_edited_and_the_conversation_goes_on(page: Any,
 
     expect(result).to_have_value("Sunny in Rome for 2 days")
     result.fill("Cloudy in Rome")
-    turn.get_by_role("button", name="Go on").click()
+    turn.get_by_role("button", name="Continue").click()
     settled(page, 2)
     later = page.locator(".turn").nth(1)
     assert "Cloudy in Rome" in later.locator("[data-kind=tool]").last.inner_text()

@@ -32,10 +32,10 @@ class Questions:
     def __init__(self, elicit: Elicit) -> None:
         self._elicit = elicit
 
-    async def __call__(self, _: Any, asked: t.ElicitRequestParams) -> t.ElicitResult | t.ErrorData:
-        form = isinstance(asked, t.ElicitRequestFormParams)
-        message = asked.message if form else f"{asked.message}\n{asked.url}"
-        schema: Schema = dict(asked.requested_schema) if form else {"type": "object", "properties": {}}
+    async def __call__(self, context: Any, params: t.ElicitRequestParams) -> t.ElicitResult | t.ErrorData:
+        form = isinstance(params, t.ElicitRequestFormParams)
+        message = params.message if form else f"{params.message}\n{params.url}"
+        schema: Schema = dict(params.requested_schema) if form else {"type": "object", "properties": {}}
         try:
             answer = await in_thread(lambda: self._elicit(message, schema))
             content = await answer if inspect.isawaitable(answer) else answer
@@ -56,7 +56,9 @@ async def with_answers(send: Send, questions: Questions | None) -> t.CallToolRes
     for _ in range(ROUNDS):
         if isinstance(result, t.CallToolResult):
             return result
-        responses = {key: await _answer(one, questions) for key, one in (result.input_requests or {}).items()}
+        responses: t.InputResponses = {
+            key: await _answer(one, questions) for key, one in (result.input_requests or {}).items()
+        }
         result = await send(responses, result.request_state)
     raise ToolError(f"the server asks questions without end: {ROUNDS} times in one call")
 

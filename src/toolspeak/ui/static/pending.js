@@ -9,7 +9,7 @@ const ORIGINS = { trusted: "only trusted text came before it", untrusted: "text 
 /** The pending calls of a reply, and what sends the answers. */
 export function pendingNodes(row, lane) {
   const places = row.pending.map((one) => new Place(one, row, lane));
-  const next = h("button", { type: "button" }, "Go on");
+  const next = h("button", { type: "button" }, "Continue");
   next.addEventListener("click", async () => {
     const answers = {};
     try {

@@ -267,7 +267,7 @@ class Turn {
         field(`Result of ${call.name}`, result));
       return { element, message: () => ({ role: "tool", tool_call_id: call.id, name: call.name, content: result.value }) };
     });
-    const next = h("button", { type: "button" }, "Go on");
+    const next = h("button", { type: "button" }, "Continue");
     next.addEventListener("click", () => {
       next.disabled = true;
       lane.goOn(row.messages.at(-1), places.map((place) => place.message()));

@@ -32,5 +32,5 @@ export function reportsView(about) {
 
   load();
   return h("div", { class: "form" }, h("section", { class: "panel form" },
-    h("div", { class: "row" }, h("h1", { class: "grow" }, "Reports"), h("button", { type: "button", class: "quiet", onclick: load }, "Look again")), list), shown);
+    h("div", { class: "row" }, h("h1", { class: "grow" }, "Reports"), h("button", { type: "button", class: "quiet", onclick: load }, "Reload")), list), shown);
 }
