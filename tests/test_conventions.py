@@ -93,6 +93,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     "running.py": "a tool is the user's code: whatever it raises becomes a result that the model reads",
     "sources/modules.py": "a tools file is the user's code: whatever it raises is told with its line",
     "sources/mcp/connection.py": "whatever ended a connection is told to everybody who waits for it",
+    "sources/mcp/server_questions.py": "a function that answers questions is the user's code: whatever it raises is an error of the call",
     "search/minilm.py": "the tokenizers' library raises bare Exceptions",
     "tool_results.py": "a result's own code, such as a broken __str__, must not lose the run",
     "search/index_cache.py": "what went wrong in the thread that makes an index is raised where it is waited for",
