@@ -65,11 +65,7 @@ def recording() -> Generator[Tape]:
 
 def recorded(model: Model) -> Model:
     """A copy of the model, made able to call tools, whose innermost model is recorded. The original is unchanged."""
-    return around_innermost(calling(model), _recorder)
-
-
-def _recorder(model: Model) -> Recorder:
-    return Recorder(model, _RunningTape())
+    return around_innermost(calling(model), lambda inner: Recorder(inner, _RunningTape()))
 
 
 class _RunningTape:

@@ -156,7 +156,7 @@ def plain(spec: Any) -> tuple[Group, ...]:
     Tools, functions and dicts; a Toolbox or another list of these; or a mapping of further groups. Raises UsageError
     for anything else.
     """
-    if not (_is_groups(spec) or isinstance(spec, Group) or _is_list(spec)) or not spec:
+    if not (_is_groups(spec) or isinstance(spec, (Group, list, tuple))) or not spec:
         raise UsageError(f"groups: expected a mapping such as {{'mail': ['mail_*']}}, received {short(spec)}")
     members = _plain_members(spec)
     if strays := [member for member in members if not isinstance(member, Group)]:
@@ -211,10 +211,6 @@ def _named(pattern: str, known: Mapping[str, AnyTool], where: str, strict: bool)
     if strict:
         raise UsageError(f"{where}: there is no tool {short(pattern)}.{did_you_mean(near(pattern, known))}")
     return []
-
-
-def _is_list(spec: Any) -> bool:
-    return isinstance(spec, (list, tuple))
 
 
 def _is_groups(spec: Any) -> TypeGuard[Mapping[Any, Any]]:

@@ -20,10 +20,8 @@ from ..evals.datasets import mixed
 from ..evals.jsonl_cases import read
 from ..evals.results import Record
 from ..evals.runner import STOPPING, OnRecord
-from ..models.base import Model
 from ..models.fallback import as_tuned
 from ..models.resolve import bare
-from ..models.strategy import Strategy
 from ..models.tuned_profiles import key_of, slug
 from ..schema.infer import as_tools
 from ..types import Tool
@@ -184,7 +182,7 @@ class Trial:
     async def _ask_cases(self, one: Measured, part: str, cases: Sequence[Case]) -> Measured:
         """The strategy with its records on these cases added. If the model cannot be asked this way, `failed` says
         why."""
-        contender = Contender(self._build(one.strategy), title=one.strategy.label)
+        contender = Contender(as_tuned(bare(self.name), one.strategy), title=one.strategy.label)
         try:
             records = await arun(cases, [contender], self.folder / part, self.settings, heard=self._on_record)
         except STOPPING:
@@ -195,9 +193,6 @@ class Trial:
         if part == VALIDATION:
             return replace(one, holdout=tuple(records))
         return replace(one, tuning=(*one.tuning, *records))
-
-    def _build(self, chosen: Strategy) -> Model:
-        return as_tuned(bare(self.name), chosen)
 
     def _on_record(self, record: Record, done: int, _: int) -> None:
         if self.on_record is not None:

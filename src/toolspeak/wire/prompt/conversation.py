@@ -215,9 +215,6 @@ def _record(turn: Turn, how: Results) -> dict[str, object]:
     if not turn.id:
         raise TemplateError('"tool_call_id" must be provided for message with role "tool"')
     return {
-        key: _decoded(turn.text) if how.decoded and slot is RESULT else _field(turn, slot) for key, slot in how.record
+        key: loads_or(turn.text, {"result": turn.text}) if how.decoded and slot is RESULT else _field(turn, slot)
+        for key, slot in how.record
     }
-
-
-def _decoded(text: str) -> object:
-    return loads_or(text, {"result": text})
