@@ -6,6 +6,7 @@ import gc
 import importlib.util
 import logging
 import os
+import shutil
 import signal
 import tempfile
 import time
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from properties import SEED, is_fast, register_profiles
+from toolspeak.models.embedded.package_download import cache_dir
 
 GUARD = Path(__file__).parent / "loopback_only"
 
@@ -43,6 +45,18 @@ def _follow_no_profiles() -> None:
     os.environ["TOOLSPEAK_APPROVALS"] = str(Path(tempfile.gettempdir()) / f"toolspeak-tests-{os.getpid()}.sqlite")
 
 
+def _own_cache() -> Path:
+    """A cache folder for this process. Ports come again within a day, and a test would believe what another run, or another
+    test, found out about a server there. What was fetched is shared: it is not fetched again."""
+    shared = cache_dir()
+    folder = Path(tempfile.mkdtemp(prefix="toolspeak-tests-cache-"))
+    for one in shared.iterdir() if shared.is_dir() else ():
+        if one.name != "probes":
+            (folder / one.name).symlink_to(one.resolve())
+    os.environ["TOOLSPEAK_CACHE"] = str(folder)
+    return folder
+
+
 def _one_thread_for_a_product() -> None:
     """Tests run in more processes than there are cores: threads of numpy and llama.cpp would wait for each other, spinning."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -58,6 +72,12 @@ def _our_loggers() -> list[logging.Logger]:
     return [
         logging.getLogger(name) for name in list(logging.root.manager.loggerDict) if name.split(".")[0] == "toolspeak"
     ]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_probed() -> None:  # pyright: ignore[reportUnusedFunction]
+    """No test knows what another one found out about a server."""
+    shutil.rmtree(CACHE / "probes", ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)
@@ -79,6 +99,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_unconfigure() -> None:
+    shutil.rmtree(CACHE, ignore_errors=True)
     approvals = Path(os.environ["TOOLSPEAK_APPROVALS"])
     for file in approvals.parent.glob(f"{approvals.name}*"):  # with what SQLite keeps beside it
         file.unlink(missing_ok=True)
@@ -119,6 +140,7 @@ def pytest_report_header() -> str:
 _keep_to_loopback()
 _forget_settings()
 _follow_no_profiles()
+CACHE = _own_cache()
 _one_thread_for_a_product()
 _hear_ctrl_c()
 register_profiles()

@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import termios
 import threading
 import time
@@ -28,6 +29,7 @@ import pytest
 
 from preloaded import Started
 from toolspeak.gateway.access.keys import hashed
+from toolspeak.gateway.serve import supervisor
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and forks")
 
@@ -450,3 +452,20 @@ def _answers(process: Process) -> bool:
         return process.get("/livez") == 200
     except OSError:
         return False
+
+
+def test_folders_of_killed_supervisors_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.delenv("PROMETHEUS_MULTIPROC_DIR", raising=False)
+    abandoned, used, begun = (tmp_path / f"toolspeak-metrics-{name}" for name in ("abandoned", "used", "begun"))
+    for folder in (abandoned, used, begun):
+        folder.mkdir()
+    (abandoned / ".lock").touch()
+    with (used / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with supervisor._metrics_directory():
+            ours = Path(os.environ["PROMETHEUS_MULTIPROC_DIR"])
+            assert {*tmp_path.iterdir()} == {used, begun, ours}
+            supervisor._remove_abandoned()
+            assert ours.is_dir()
+    assert {*tmp_path.iterdir()} == {used, begun}

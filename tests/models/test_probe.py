@@ -47,6 +47,9 @@ PLAIN = (
 )
 
 
+FETCHED = os.environ["TOOLSPEAK_CACHE"]
+
+
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TOOLSPEAK_CACHE", str(tmp_path))
@@ -581,7 +584,7 @@ def test_llama_cpp_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     from toolspeak.models.embedded import weights
     from toolspeak.models.embedded.local import Local
 
-    os.environ.pop("TOOLSPEAK_CACHE", None)
+    monkeypatch.setenv("TOOLSPEAK_CACHE", FETCHED)
     if not weights.present():
         pytest.skip("the embedded model is not here")
     server = Local()._server()

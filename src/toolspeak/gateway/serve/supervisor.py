@@ -19,7 +19,9 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Generator
+from pathlib import Path
 
+from ...files import take_lock
 from ..telemetry.metrics import DIRECTORY, worker_died
 
 log = logging.getLogger(__name__)
@@ -30,6 +32,8 @@ HANG_UP = signal.SIGHUP
 """The signal to reload the configuration. A terminal that is closed sends it, too."""
 SHORT, LONGEST = 0.1, 5.0
 """Seconds before a dead worker is restarted: the first pause, which doubles, and the longest."""
+PREFIX, LOCK = "toolspeak-metrics-", ".lock"
+"""The folder in which workers count, and a file in it that is locked as long as one of them, or the supervisor, lives."""
 WELL = 10.0
 """Seconds after which a start counts as successful."""
 
@@ -184,10 +188,21 @@ def _metrics_directory() -> Generator[None]:
     if os.environ.get(DIRECTORY):
         yield
         return
-    folder = tempfile.mkdtemp(prefix="toolspeak-metrics-")
+    _remove_abandoned()
+    folder = tempfile.mkdtemp(prefix=PREFIX)
     os.environ[DIRECTORY] = folder
     try:
-        yield
+        with Path(folder, LOCK).open("w") as lock:  # the workers inherit it
+            take_lock(lock, wait=False)
+            yield
     finally:
         del os.environ[DIRECTORY]
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_abandoned() -> None:
+    """Remove the folders of supervisors that were killed: nobody holds their locks."""
+    for lock in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{LOCK}"):
+        with contextlib.suppress(OSError), lock.open("r+") as file:  # another user's cannot be opened
+            if take_lock(file, wait=False):
+                shutil.rmtree(lock.parent, ignore_errors=True)
