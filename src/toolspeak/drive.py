@@ -39,7 +39,7 @@ from .events import CallResult, Event, Finished
 from .models.base import Model
 from .models.bounded_stream import GENERATORS, within_bounds
 from .models.logs import log_effect, log_outcome
-from .models.offload import PlanEnd, close_plan, next_effect
+from .models.offload import PlanEnd, close_plan, next_effect, offloaded
 from .models.wrapper import score
 from .plan.effects import Ask, Effect, Plan, Run, Score, Tell
 from .policy.content_origin import for_model
@@ -99,7 +99,7 @@ async def play(
                 failure = progress.failed(error)
                 log.log(level, "%s", type(error).__name__)
             else:
-                outcome = progress.outcome()
+                outcome = await offloaded(progress.size, progress.outcome)
                 log_outcome(outcome, level)
     finally:
         close_plan(plan)
@@ -146,6 +146,11 @@ class _Progress:
             self._value = event.value
             return False
         return self._live
+
+    @property
+    def size(self) -> int:
+        """The characters that `outcome` parses."""
+        return self._reply.size if self._reply is not None else 0
 
     def outcome(self) -> Any:
         """The outcome that is sent to the plan."""

@@ -21,6 +21,7 @@ import pytest
 from toolspeak.events import CallEnd, CallStart, Finished, TextDelta
 from toolspeak.gateway import app, body, generation
 from toolspeak.gateway.limits import memory_trimming
+from toolspeak.models import native
 from toolspeak.models.bounded_stream import IN_A_ROW, PIECE, within_bounds
 from toolspeak.models.http import Http
 from toolspeak.models.scripted import Scripted
@@ -28,6 +29,7 @@ from toolspeak.models.speaker import Speaker
 from toolspeak.plan import decide, prompted
 from toolspeak.plan.stray_markers import LONGEST, StrayMarkers
 from toolspeak.types import Request
+from toolspeak.wire.reading import collect
 
 CHAT = "/v1/chat/completions"
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {"x": {}}}}}]
@@ -48,7 +50,14 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[bool]]:
 
         monkeypatch.setattr(where, name, noted)
 
-    for where, name in ((prompted, "render"), (decide, "json_text"), (generation, "with_estimate"), (Http, "_written")):
+    for where, name in (
+        (prompted, "render"),
+        (decide, "json_text"),
+        (generation, "with_estimate"),
+        (Http, "_written"),
+        (collect, "_call"),
+        (native, "cleaned_request"),
+    ):
         noting(where, name)
     return seen
 
@@ -80,6 +89,36 @@ def test_a_long_prompt_is_rendered_and_counted_in_a_thread(
         threads.clear()
         assert posted(serve_models, Speaker(Scripted("Hello"), "hermes"), {**sent, "tools": TOOLS}) == [200]
         assert threads == {"render": {here}, "with_estimate": {here}}
+
+
+@pytest.mark.parametrize("count", [10, 60_000])
+def test_long_arguments_are_parsed_in_a_thread(
+    serve_models: Callable[..., Any], threads: dict[str, set[bool]], count: int
+) -> None:
+    model = Speaker(
+        Scripted(
+            json.dumps({"name": "f", "arguments": {"x": [[]] * count}}).join(("<tool_call>", "</tool_call>")),
+            chunk=1000,
+        ),
+        "hermes",
+    )
+    assert posted(serve_models, model, {**said("Hi"), "tools": TOOLS}) == [200]
+    assert threads["_call"] == {count == 10}
+
+
+def test_the_markers_of_a_long_conversation_are_broken_in_a_thread(
+    serve_models: Callable[..., Any], threads: dict[str, set[bool]]
+) -> None:
+    async def go() -> None:
+        async with serve_models(m=Scripted("Hello", repeat=True)) as behind:
+            for text, here in (("Hi", True), ("x" * 200_000, False)):
+                threads.clear()
+                server = native.Native(Http(behind.url + "/v1", "m"))
+                async for _ in server.stream(Request([{"role": "user", "content": text}])):
+                    pass
+                assert threads["cleaned_request"] == {here}
+
+    asyncio.run(go())
 
 
 @pytest.mark.parametrize("size", [10, 60_000])

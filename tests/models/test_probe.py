@@ -4,6 +4,7 @@ import asyncio
 import gc
 import json
 import os
+import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from echoes import echoed
 from toolspeak.errors import KeyRefused, ModelUnreachable, UnknownModel, UsageError
 from toolspeak.events import CallStart, Event, TextDelta
 from toolspeak.gateway.generation import sure
+from toolspeak.models import any_dialect
 from toolspeak.models.fallback import Adaptive
 from toolspeak.models.http import Http
 from toolspeak.models.pool import Pool
@@ -239,6 +241,21 @@ def test_the_way_that_is_chosen(serve: Serve, persona: Persona, mode: tuple[str,
     chosen = strategy(probed(serve, persona).known)
     assert (chosen.way, "template" if chosen.template else "exact" if chosen.exact else "messages") == mode
     assert why in chosen.why
+
+
+def test_the_readers_of_all_dialects_are_made_beside_the_event_loop(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, seen, real = threading.get_ident(), set[bool](), any_dialect.Decoder
+
+    def made(*args: Any) -> Any:
+        seen.add(threading.get_ident() == here)
+        return real(*args)
+
+    any_dialect._begun_by.cache_clear()
+    monkeypatch.setattr(any_dialect, "Decoder", made)
+    probed(serve, Persona(name="of no known family", tools="dropped"))
+    assert seen == {False}
 
 
 def test_a_token_count_that_never_changes_is_no_evidence(serve: Serve) -> None:

@@ -26,6 +26,7 @@ from ...wire.reading.collect import collect
 from ..http import Http
 from ..http.apis import able_by
 from ..http.timeouts import Timeouts
+from ..offload import offloaded
 from ..strategy import by_its_name
 from ..text_calls import Listener
 from .capabilities import Finding, ServerCapabilities, recall, remember
@@ -197,7 +198,7 @@ async def _ask(model: Http, request: Request) -> ProbeReply:
     events: list[Event] = []
     async with aclosing(model.stream(request)) as stream:
         async for event in stream:
-            events += listener.hear(event)
+            events += await offloaded(listener.cost(event), listener.hear, event)
     return ProbeReply(collect(events), events)
 
 

@@ -38,6 +38,10 @@ class _Open:
     def text(self) -> str:
         return self.first if self.rest is None else self.rest.getvalue()
 
+    @property
+    def size(self) -> int:
+        return len(self.first) if self.rest is None else self.rest.tell()
+
 
 def collect(events: Iterable[Event], decoded: Decoded | None = None) -> Reply:
     """The reply that consists of the events. Its `messages` have one assistant message, in OpenAI's format.
@@ -93,6 +97,11 @@ class Collector:
                 self._logprobs += tokens
             case _:
                 pass
+
+    @property
+    def size(self) -> int:
+        """The characters of the arguments so far, which `reply` parses."""
+        return sum(one.size for one in self._opened)
 
     def reply(self, decoded: Decoded | None = None) -> Reply:
         """The reply so far."""
