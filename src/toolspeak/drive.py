@@ -99,7 +99,7 @@ async def play(
                 failure = progress.failed(error)
                 log.log(level, "%s", type(error).__name__)
             else:
-                outcome = await offloaded(progress.size, progress.outcome)
+                outcome = await offloaded(progress.size(), progress.outcome)
                 log_outcome(outcome, level)
     finally:
         close_plan(plan)
@@ -147,7 +147,6 @@ class _Progress:
             return False
         return self._live
 
-    @property
     def size(self) -> int:
         """The characters that `outcome` parses."""
         return self._reply.size if self._reply is not None else 0

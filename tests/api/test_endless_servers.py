@@ -12,6 +12,7 @@ import endless
 from toolspeak.api import anthropic, call_deltas, json_stream, openai_chat, openai_responses, sse
 from toolspeak.errors import ServerFailed
 from toolspeak.events import Finished, TextDelta
+from toolspeak.schema.stepwise_json import VALUES
 from toolspeak.wire.reading import reply_bounds
 from toolspeak.wire.reading.reply_bounds import ReplyBounds
 
@@ -33,6 +34,12 @@ def _feed_all(reader: Any, pieces: Iterator[bytes], bound: int) -> bool:
         if not all(bounds.takes(event) for event in reader.feed(piece)):
             return False
     return True
+
+
+def _read_to_the_end(reader: Any, pieces: Iterator[bytes]) -> None:
+    for piece in pieces:
+        reader.feed(piece)
+    reader.close()
 
 
 @pytest.fixture
@@ -70,6 +77,16 @@ def test_what_comes_between_the_parts_of_a_reply_is_no_end() -> None:
 def test_lines_of_an_event_are_bounded_where_they_are_empty() -> None:
     with pytest.raises(ServerFailed, match="without an end"):
         _feed_all(openai_chat.ReplyReader(), repeat(b"data:\n" * 1_000), 2 * sse.LONGEST)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_part_of_a_reply_has_no_more_values_than_may_be_parsed(whole: bool) -> None:
+    """A value takes far more memory than its text: a server could fill hundreds of megabytes with one part."""
+    text = b'{"choices": [' + b"{}," * VALUES + b"{}]}"
+    reader = openai_chat.ReplyReader()
+    sent_pieces = iter((text,) if whole else (b"data: ", text, b"\n\n"))
+    with pytest.raises(ServerFailed, match="more than 800,000 values"):
+        _read_to_the_end(reader, sent_pieces)
 
 
 @pytest.mark.parametrize("index", [[1], {}, "0", None, 1.5])

@@ -12,18 +12,23 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from itertools import pairwise
 from typing import Any
 
 import aiohttp
 import pytest
+from aiohttp import web
 
+import endless
+from toolspeak.api import openai_chat
 from toolspeak.events import CallEnd, CallStart, Finished, TextDelta
 from toolspeak.gateway import app, body, generation
 from toolspeak.gateway.limits import memory_trimming
 from toolspeak.models import native
 from toolspeak.models.bounded_stream import IN_A_ROW, PIECE, within_bounds
-from toolspeak.models.http import Http
+from toolspeak.models.http import Http, read_timeout
 from toolspeak.models.scripted import Scripted
 from toolspeak.models.speaker import Speaker
 from toolspeak.plan import decide, prompted
@@ -60,6 +65,20 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[bool]]:
     ):
         noting(where, name)
     return seen
+
+
+@asynccontextmanager
+async def listening(reply: Callable[[web.Request], Any]) -> AsyncIterator[str]:
+    """The address of a server that answers chats so."""
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", reply)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+    finally:
+        await runner.cleanup()
 
 
 def posted(serve_models: Callable[..., Any], model: Any, *sent: dict[str, Any]) -> list[int]:
@@ -160,6 +179,46 @@ def test_a_request_that_is_left_while_a_thread_works_for_it_ends_well(serve_mode
                 assert reply.status == 200
 
     asyncio.run(go())
+
+
+def test_others_get_their_turn_while_nothing_of_a_reply_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that sends a megabyte of events of which nothing comes is read in small pieces, with turns between them."""
+    turns = 0
+    seen: list[tuple[int, int]] = []
+    real = openai_chat.ReplyReader.feed
+
+    def feed(self: Any, chunk: bytes) -> Any:
+        seen.append((len(chunk), turns))
+        return real(self, chunk)
+
+    monkeypatch.setattr(openai_chat.ReplyReader, "feed", feed)
+
+    async def reply(request: web.Request) -> web.Response:
+        text = b'data: {"choices": []}\n\n' * 50_000 + endless.sent(
+            {"choices": [{"index": 0, "delta": {"content": "Hi"}}]}
+        )
+        return web.Response(body=text + b"data: [DONE]\n\n", content_type="text/event-stream")
+
+    async def go() -> str:
+        nonlocal turns
+
+        async def take_turns() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        async with listening(reply) as url:
+            others = asyncio.create_task(take_turns())
+            stream = Http(url, "m").stream(Request([{"role": "user", "content": "Hi"}]))
+            text = "".join([event.text async for event in stream if isinstance(event, TextDelta)])
+            others.cancel()
+        return text
+
+    assert asyncio.run(go()) == "Hi"
+    fed = [row for row in seen if row[0]]
+    assert max(size for size, _ in fed) <= read_timeout.PIECE
+    assert all(after > before for (size, before), (_, after) in pairwise(fed) if size == read_timeout.PIECE)
 
 
 def test_others_get_their_turn_while_a_reply_comes_at_once() -> None:

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from ..errors import ModelError, ServerFailed
-from ..schema.stepwise_json import LARGE, dumps
+from ..schema.stepwise_json import LARGE, VALUES, dumps
+from ..schema.value_count import has_more
 from .sse import LONGEST, EventParser, ServerEvent
 from .upstream_errors import excerpt, failure
 
@@ -150,6 +151,8 @@ class Payloads:
 
     def _parse(self, text: str, *, error: bool = False) -> Payload:
         self.received += 1
+        if has_more(text, VALUES):
+            raise ServerFailed(f"the server sent more than {VALUES:,} values in one piece")
         try:
             value = self._decoded(paired(text))
         except (ValueError, RecursionError):

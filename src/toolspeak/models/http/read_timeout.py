@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     import aiohttp
 
 
+PIECE = 16_384
+"""The most bytes that are read at once. Those of a reply that arrives at once are read in turns with other requests."""
+
+
 class ReadTimeout:
     """Reads the chunks of a body. Raises TimeoutError if a chunk does not arrive in time.
 
@@ -30,12 +34,12 @@ class ReadTimeout:
             self.close()
 
     async def read(self) -> bytes:
-        """Return the next bytes, b"" at the end."""
+        """Return the next bytes, at most PIECE of them, b"" at the end."""
         if self._timer is None:
             self._arm()
         self._waiting = True
         try:
-            return await self._content.readany()
+            return await self._content.read(PIECE)
         finally:
             self._waiting = False
 
