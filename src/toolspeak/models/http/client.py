@@ -42,7 +42,7 @@ from .apis import APIS, able_by
 from .counting import count_chat, count_messages, count_text
 from .http_response import cause, drain, read_all, read_start, refusal, whole_url
 from .providers import ANY, Provider
-from .read_timeout import PIECE, ReadTimeout
+from .read_timeout import ReadTimeout
 from .sessions import close_sessions, get_session
 from .timeouts import Timeouts, clean_key, timeouts, tries_again
 
@@ -252,8 +252,6 @@ class Http:
                         yield event
                     if not over:
                         reader.feed(b"")  # raises an error that followed these events in the same piece
-                    if len(chunk) == PIECE:  # more of it may be here already, and no event may come of it
-                        await asyncio.sleep(0)
                     if reader.received > before:
                         waiting.until(loop.time() + self.timeouts.between)
             finally:

@@ -26,6 +26,7 @@ class ReadTimeout:
         self._timer: asyncio.TimerHandle | None = None
         self._set = 0.0
         self._waiting = False
+        self._full = False
 
     def until(self, due: float) -> None:
         """Set the deadline for this chunk and later ones."""
@@ -35,11 +36,15 @@ class ReadTimeout:
 
     async def read(self) -> bytes:
         """Return the next bytes, at most PIECE of them, b"" at the end."""
+        if self._full:  # more may be here already, and no event may have come of the last piece
+            await asyncio.sleep(0)
         if self._timer is None:
             self._arm()
         self._waiting = True
         try:
-            return await self._content.read(PIECE)
+            chunk = await self._content.read(PIECE)
+            self._full = len(chunk) == PIECE
+            return chunk
         finally:
             self._waiting = False
 
