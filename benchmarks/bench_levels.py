@@ -28,7 +28,7 @@ from toolspeak.models.base import Capability, Scorer
 from toolspeak.nlu.intent import choose
 from toolspeak.nlu.prompt import EXAMPLES
 from toolspeak.plan.token_estimate import about
-from toolspeak.search import groups
+from toolspeak.search import word_groups
 from toolspeak.search.group_tree import Group, tools_in, tree
 from toolspeak.search.hierarchy import HierarchyRouter
 from toolspeak.search.router import ToolRouter
@@ -110,8 +110,8 @@ async def measured(
 
 def by_words(tools: Sequence[Any], asked: Sequence[tuple[str, str]], most: int, looks: int) -> dict[str, Any]:
     """How often the list with the right tool is opened by words alone: going down one branch, and by the best seen."""
-    known = groups.Words(tools)
-    root = tree(Group(""), tools, groups.by_words(tools), most)
+    known = word_groups.Words(tools)
+    root = tree(Group(""), tools, word_groups.by_words(tools), most)
     vectors: dict[int, Any] = {}
 
     def near(member: Any, question: Any) -> float:

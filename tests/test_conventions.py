@@ -96,7 +96,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     "sources/mcp/server_questions.py": "a function that answers questions is the user's code: whatever it raises is an error of the call",
     "search/minilm.py": "the tokenizers' library raises bare Exceptions",
     "tool_results.py": "a result's own code, such as a broken __str__, must not lose the run",
-    "search/index_cache.py": "what went wrong in the thread that makes an index is raised where it is waited for",
+    "search/index_memory_cache.py": "what went wrong in the thread that makes an index is raised where it is waited for",
 }
 
 FAMILIES = re.compile(

@@ -27,8 +27,8 @@ from .policy.policy import Policy
 from .running import execute
 from .schema.call_dicts import looks_like_call, read_call
 from .schema.infer import AnyTool, as_tool, as_tools, tool as make_tool, unique
+from .schema.nonblocking_json import loads_or
 from .schema.phrases import beginning, short
-from .schema.stepwise_json import loads_or
 from .schema.suggestions import did_you_mean, listed, near
 from .tool_results import LIMIT, exception_text, result_text
 from .types import Message, Problem, Tool, ToolCall, ToolResult

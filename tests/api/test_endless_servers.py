@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 import endless
-from toolspeak.api import anthropic, call_deltas, json_stream, openai_chat, openai_responses, sse
+from toolspeak.api import anthropic, call_deltas, json_stream, openai_chat, openai_responses, sse_parser
 from toolspeak.errors import ServerFailed
 from toolspeak.events import Finished, TextDelta
-from toolspeak.schema.stepwise_json import VALUES
-from toolspeak.wire.reading import reply_bounds
-from toolspeak.wire.reading.reply_bounds import ReplyBounds
+from toolspeak.schema.nonblocking_json import VALUES
+from toolspeak.wire.reading import reply_size_limits
+from toolspeak.wire.reading.reply_size_limits import ReplyBounds
 
 BOUND = 100_000
 READERS: dict[str, Callable[[], Any]] = {
@@ -44,11 +44,11 @@ def _read_to_the_end(reader: Any, pieces: Iterator[bytes]) -> None:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sse, "LONGEST", BOUND)
+    monkeypatch.setattr(sse_parser, "LONGEST", BOUND)
     monkeypatch.setattr(json_stream, "LONGEST", BOUND)
     monkeypatch.setattr(call_deltas, "LONGEST", 3 * BOUND)  # of which each call takes some
-    monkeypatch.setattr(reply_bounds, "CHARACTERS", BOUND)
-    monkeypatch.setattr(reply_bounds, "LIKELIHOODS", BOUND)
+    monkeypatch.setattr(reply_size_limits, "CHARACTERS", BOUND)
+    monkeypatch.setattr(reply_size_limits, "LIKELIHOODS", BOUND)
 
 
 @pytest.mark.usefixtures("small")
@@ -76,7 +76,7 @@ def test_what_comes_between_the_parts_of_a_reply_is_no_end() -> None:
 
 def test_lines_of_an_event_are_bounded_where_they_are_empty() -> None:
     with pytest.raises(ServerFailed, match="without an end"):
-        _feed_all(openai_chat.ReplyReader(), repeat(b"data:\n" * 1_000), 2 * sse.LONGEST)
+        _feed_all(openai_chat.ReplyReader(), repeat(b"data:\n" * 1_000), 2 * sse_parser.LONGEST)
 
 
 @pytest.mark.parametrize("whole", [True, False])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from properties import property_test
 from toolspeak.api.json_stream import Payloads, dumped, paired
-from toolspeak.api.sse import EventParser, ServerEvent
+from toolspeak.api.sse_parser import EventParser, ServerEvent
 from toolspeak.errors import ServerFailed
 
 
@@ -63,7 +63,7 @@ def test_any_bytes_are_taken(data: bytes, size: int) -> None:
 
 
 def test_an_event_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolspeak.api.sse.LONGEST", 100)
+    monkeypatch.setattr("toolspeak.api.sse_parser.LONGEST", 100)
     for endless in (b"data: " + b"x" * 200, b"data: x\n" * 200):
         with pytest.raises(ServerFailed, match="without an end"):
             parse(endless)

@@ -12,13 +12,13 @@ from collections import deque
 from collections.abc import AsyncIterator
 
 import toolspeak.models.resolve as names
-from toolspeak.api import call_deltas, json_stream, sse
+from toolspeak.api import call_deltas, json_stream, sse_parser
 from toolspeak.events import Event, Finished, TextDelta
 from toolspeak.gateway.config.settings import Limits, ModelSettings, Settings
 from toolspeak.gateway.serve.server import listen, serve
 from toolspeak.models.scripted import Scripted
 from toolspeak.types import Request
-from toolspeak.wire.reading import reply_bounds
+from toolspeak.wire.reading import reply_size_limits
 
 
 class Echo(Scripted):
@@ -32,10 +32,10 @@ class Echo(Scripted):
 
 
 def main(upstream: str, scale: float) -> None:
-    for module in (sse, json_stream, call_deltas):
+    for module in (sse_parser, json_stream, call_deltas):
         module.LONGEST = int(scale * module.LONGEST)  # pyright: ignore[reportPrivateImportUsage]
-    reply_bounds.CHARACTERS = int(scale * reply_bounds.CHARACTERS)
-    reply_bounds.LIKELIHOODS = int(scale * reply_bounds.LIKELIHOODS)
+    reply_size_limits.CHARACTERS = int(scale * reply_size_limits.CHARACTERS)
+    reply_size_limits.LIKELIHOODS = int(scale * reply_size_limits.LIKELIHOODS)
     os.environ |= {"OPENAI_BASE_URL": f"{upstream}/v1", "ANTHROPIC_BASE_URL": upstream}
     scripted = {"Hello": Scripted(["Hello"], repeat=True), "echo": Echo(["echo"], repeat=True)}
     for model in scripted.values():

@@ -334,15 +334,15 @@ def test_a_file_of_the_first_version_is_taken_over(path: str) -> None:
 
 CRASHING = """
 import os, sys
-from toolspeak.gateway.storage import migration
+from toolspeak.gateway.storage import response_migration
 from toolspeak.gateway.config.settings import Store
 from toolspeak.gateway.storage.response_store import ResponseStore
-move = migration._move
+move = response_migration._move
 def crashing(database, number, row):
     if number == 7:
         os._exit(9)
     move(database, number, row)
-migration._move = crashing
+response_migration._move = crashing
 ResponseStore(Store(sys.argv[1], responses=True)).prepare()
 """
 

@@ -26,7 +26,7 @@ from toolspeak.events import (
 from toolspeak.models.base import Capability
 from toolspeak.models.scripted import Scripted
 from toolspeak.types import Note, Request
-from toolspeak.wire.reading import reply_bounds
+from toolspeak.wire.reading import reply_size_limits
 
 SMALL = 10_000
 TOOL = {"name": "add", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}}
@@ -74,8 +74,8 @@ KINDS: dict[str, tuple[Endless, str]] = {
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reply_bounds, "CHARACTERS", SMALL)
-    monkeypatch.setattr(reply_bounds, "LIKELIHOODS", 300 * SMALL)
+    monkeypatch.setattr(reply_size_limits, "CHARACTERS", SMALL)
+    monkeypatch.setattr(reply_size_limits, "LIKELIHOODS", 300 * SMALL)
 
 
 @pytest.mark.usefixtures("small")
@@ -133,15 +133,15 @@ def test_the_gateway_ends_it_too(serve_models: Callable[..., Any], stream: bool,
 def test_the_bound_of_likelihoods_is_that_of_their_memory(
     token: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reply_bounds, "LIKELIHOODS", 2_000_000)
-    bounds, text = reply_bounds.ReplyBounds(), json.dumps([token])
+    monkeypatch.setattr(reply_size_limits, "LIKELIHOODS", 2_000_000)
+    bounds, text = reply_size_limits.ReplyBounds(), json.dumps([token])
     tracemalloc.start()
     try:
         before, _ = tracemalloc.get_traced_memory()
         taken = [json.loads(text)]
         while bounds.takes(Logprobs(taken[-1])):
             taken.append(json.loads(text))
-        assert tracemalloc.get_traced_memory()[0] - before < 1.5 * reply_bounds.LIKELIHOODS
+        assert tracemalloc.get_traced_memory()[0] - before < 1.5 * reply_size_limits.LIKELIHOODS
     finally:
         tracemalloc.stop()
 
@@ -156,5 +156,5 @@ def test_of_three_hundred_calls_no_more_run_than_a_reply_may_hold() -> None:
 
     text = "".join(DIALECT % i for i in range(300))
     reply = ts.run("go", tools=[add], model=ts.model(Scripted([text, "done"]), dialect="hermes"), limits={"steps": 2})
-    assert len(ran) <= reply_bounds.CALLS
+    assert len(ran) <= reply_size_limits.CALLS
     assert "reply-bound" in json.dumps([note.rule for step in reply.steps for note in step.reply.notes])

@@ -186,7 +186,7 @@ def test_a_long_history_is_read_and_written_beside_the_event_loop(
     serve_models: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A body of ninety bytes may bring megabytes with it: no JSON of them is made or read on the loop."""
-    real, threads = stores.stepwise_json, dict[str, set[str]]()
+    real, threads = stores.nonblocking_json, dict[str, set[str]]()
 
     def noted(name: str) -> Callable[..., Any]:
         def work(*args: Any, **options: Any) -> Any:
@@ -195,7 +195,7 @@ def test_a_long_history_is_read_and_written_beside_the_event_loop(
 
         return work
 
-    monkeypatch.setattr(stores, "stepwise_json", SimpleNamespace(loads=noted("loads")))
+    monkeypatch.setattr(stores, "nonblocking_json", SimpleNamespace(loads=noted("loads")))
     dumped = stores.dumped
     monkeypatch.setattr(
         stores, "dumped",

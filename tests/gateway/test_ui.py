@@ -18,8 +18,8 @@ from toolspeak.errors import UsageError
 from toolspeak.gateway.access.keys import digest
 from toolspeak.gateway.config.load import parse_config
 from toolspeak.gateway.config.settings import Budget, Key, Page, Store
-from toolspeak.gateway.telemetry.access_log import Observer
 from toolspeak.gateway.telemetry.log_lines import Lines
+from toolspeak.gateway.telemetry.observer import Observer
 from toolspeak.gateway.telemetry.request_record import Record
 from toolspeak.models.scripted import Scripted
 from toolspeak.models.speaker import Speaker

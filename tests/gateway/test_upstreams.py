@@ -272,7 +272,7 @@ def test_calls_out_of_order(serve_models: Callable[..., Any], stream: bool) -> N
 
 
 def test_a_line_without_end_is_bounded(serve_models: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolspeak.api.sse.LONGEST", 100_000)
+    monkeypatch.setattr("toolspeak.api.sse_parser.LONGEST", 100_000)
     monkeypatch.setattr("toolspeak.api.json_stream.LONGEST", 100_000)
     answer = through(serve_models, sends(STREAM, *[b"data: " + b"x" * 20_000] * 20), stream=True)
     assert (answer.status, answer.error["code"]) == (502, "upstream_failed")

@@ -18,7 +18,7 @@ from toolspeak.errors import ServerFailed
 from toolspeak.models.fallback import Adaptive
 from toolspeak.models.http import Http
 from toolspeak.models.servers.capabilities import Finding, ServerCapabilities
-from toolspeak.models.servers.logprobs import LogprobScorer, ScoreMethod, find_score_method
+from toolspeak.models.servers.logprob_scorer import LogprobScorer, ScoreMethod, find_score_method
 from toolspeak.models.speaker import Speaker
 from toolspeak.models.strategy import Preferences
 from toolspeak.schema.infer import as_tools

@@ -20,7 +20,7 @@ from echoes import echoed
 from toolspeak.errors import KeyRefused, ModelUnreachable, UnknownModel, UsageError
 from toolspeak.events import CallStart, Event, TextDelta
 from toolspeak.gateway.generation import sure
-from toolspeak.models import any_dialect
+from toolspeak.models import read_all_dialects
 from toolspeak.models.fallback import Adaptive
 from toolspeak.models.http import Http
 from toolspeak.models.pool import Pool
@@ -246,14 +246,14 @@ def test_the_way_that_is_chosen(serve: Serve, persona: Persona, mode: tuple[str,
 def test_the_readers_of_all_dialects_are_made_beside_the_event_loop(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here, seen, real = threading.get_ident(), set[bool](), any_dialect.Decoder
+    here, seen, real = threading.get_ident(), set[bool](), read_all_dialects.Decoder
 
     def made(*args: Any) -> Any:
         seen.add(threading.get_ident() == here)
         return real(*args)
 
-    any_dialect._begun_by.cache_clear()
-    monkeypatch.setattr(any_dialect, "Decoder", made)
+    read_all_dialects._begun_by.cache_clear()
+    monkeypatch.setattr(read_all_dialects, "Decoder", made)
     probed(serve, Persona(name="of no known family", tools="dropped"))
     assert seen == {False}
 

@@ -11,7 +11,7 @@ from nlu.test_slots import Weighing, tool
 from toolspeak import drive
 from toolspeak.nlu.multiple import rows
 from toolspeak.nlu.multiple.calls import alternatives, calls_for, clauses
-from toolspeak.nlu.multiple.mentions import mentions
+from toolspeak.nlu.multiple.value_mentions import mentions
 
 TEXT = {"type": "string"}
 NUMBER = {"type": "integer"}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from toolspeak.errors import UsageError
-from toolspeak.plan.attachments import MARK, detach, has_parts, put_back
+from toolspeak.plan.attachment_marks import MARK, detach, has_parts, put_back
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,x"}}
 SOUND = {"type": "input_audio", "input_audio": {"data": "x", "format": "wav"}}

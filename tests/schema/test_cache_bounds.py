@@ -24,7 +24,7 @@ from toolspeak.schema.validators import PATTERNS, branch_judge, judge
 from toolspeak.schema.weight import pattern_weight, weight
 from toolspeak.search import terms
 from toolspeak.search.index import ToolIndex
-from toolspeak.search.index_cache import _content_key, in_memory as in_indexes
+from toolspeak.search.index_memory_cache import _content_key, in_memory as in_indexes
 
 
 def obj(inner: Callable[[int], Any], count: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 
 from toolspeak.gateway.body import parse_body
 from toolspeak.gateway.config.settings import Limits
-from toolspeak.schema import stepwise_json, value_count
+from toolspeak.schema import nonblocking_json, value_count
 
 ODD = ("", ",", "]", "}", '"', "{", "x", "\\", " ", ":", "[", "1e999", "\ud800")
 
@@ -38,18 +38,18 @@ def test_the_depth_of_a_value_is_that_of_its_containers_whatever_brackets_its_st
         value = made(rng)
         text = json.dumps(value, ensure_ascii=rng.random() < 0.5)
         for levels in range(1, 8):
-            assert stepwise_json.too_deep(text, value, levels) == (levels_of(value) > levels), (text, levels)
+            assert nonblocking_json.too_deep(text, value, levels) == (levels_of(value) > levels), (text, levels)
 
 
 @pytest.mark.parametrize("string", ["x", "]", "[", '\\"]', "\\"])
 def test_a_deep_value_is_found_beside_many_small_ones(string: str) -> None:
     deep: Any = string
-    for levels in range(1, stepwise_json.DEEPEST + 3):
+    for levels in range(1, nonblocking_json.DEEPEST + 3):
         deep = [string, deep] if levels % 2 else {string: deep}
-        if levels in (3, 9, 20, stepwise_json.DEEPEST - 1, stepwise_json.DEEPEST, stepwise_json.DEEPEST + 1):
+        if levels in (3, 9, 20, nonblocking_json.DEEPEST - 1, nonblocking_json.DEEPEST, nonblocking_json.DEEPEST + 1):
             value = [[[string], 1]] * 500 + [deep]
             text = json.dumps(value)
-            assert stepwise_json.too_deep(text, value) == (levels + 1 > stepwise_json.DEEPEST), levels
+            assert nonblocking_json.too_deep(text, value) == (levels + 1 > nonblocking_json.DEEPEST), levels
 
 
 def damaged(rng: random.Random) -> str:
@@ -70,17 +70,17 @@ def outcome(loads: Callable[[str], Any], text: str) -> str:
 @pytest.mark.parametrize("seed", range(5))
 def test_values_and_errors_are_those_of_the_standard_library(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(seed)
-    monkeypatch.setattr(stepwise_json, "LARGE", 0)
-    monkeypatch.setattr(stepwise_json, "MANY", 0)
+    monkeypatch.setattr(nonblocking_json, "LARGE", 0)
+    monkeypatch.setattr(nonblocking_json, "MANY", 0)
     for _ in range(1_000):
-        monkeypatch.setattr(stepwise_json, "PIECE", rng.choice((1, 2, 5, 30)))
+        monkeypatch.setattr(nonblocking_json, "PIECE", rng.choice((1, 2, 5, 30)))
         text = damaged(rng)
-        assert outcome(stepwise_json.loads, text) == outcome(json.loads, text), text
+        assert outcome(nonblocking_json.loads, text) == outcome(json.loads, text), text
 
 
 def test_containers_without_end_are_no_more_than_too_many() -> None:
     with pytest.raises(RecursionError):
-        stepwise_json.loads('{"a":' * 200_000)
+        nonblocking_json.loads('{"a":' * 200_000)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_containers_without_end_are_no_more_than_too_many() -> None:
 def test_no_step_reads_much_more_than_a_piece(make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
     value = make()
     steps: list[int] = []
-    walker = stepwise_json._Walker
+    walker = nonblocking_json._Walker
 
     class Noting(walker):
         def __init__(self, large: set[int], scan_small: Callable[[str, int], tuple[Any, int]]) -> None:
@@ -106,9 +106,9 @@ def test_no_step_reads_much_more_than_a_piece(make: Callable[[], Any], monkeypat
 
             super().__init__(large, noted)
 
-    monkeypatch.setattr(stepwise_json, "_Walker", Noting)
+    monkeypatch.setattr(nonblocking_json, "_Walker", Noting)
     assert parse_body(json.dumps({"a": value}).encode(), Limits()) == {"a": value}
-    assert 0 < max(steps) <= stepwise_json.PIECE
+    assert 0 < max(steps) <= nonblocking_json.PIECE
 
 
 STRINGS = re.compile(r'"[^"]*(?:"|\Z)')
@@ -134,9 +134,9 @@ def test_what_is_counted_is_counted_in_pieces() -> None:
 def test_what_is_written_is_that_of_the_standard_library(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(seed)
     for _ in range(300):
-        monkeypatch.setattr(stepwise_json, "ROW", rng.choice((1, 2, 3)))
+        monkeypatch.setattr(nonblocking_json, "ROW", rng.choice((1, 2, 3)))
         value = made(rng)
-        assert stepwise_json.dumps(value, stepwise_json.LARGE) == json.dumps(value, ensure_ascii=False)
+        assert nonblocking_json.dumps(value, nonblocking_json.LARGE) == json.dumps(value, ensure_ascii=False)
 
 
 @pytest.mark.parametrize(
@@ -153,8 +153,8 @@ def test_no_step_writes_more_than_a_row(value: Any, monkeypatch: pytest.MonkeyPa
         return real(value, **options)
 
     monkeypatch.setattr(json, "dumps", noted)
-    assert stepwise_json.dumps({"a": value}, len(expected)) == expected
-    assert max(steps) <= stepwise_json.ROW
+    assert nonblocking_json.dumps({"a": value}, len(expected)) == expected
+    assert max(steps) <= nonblocking_json.ROW
 
 
 DEEP = {"list": ("[", "]"), "object": ('{"a":', "}")}
@@ -166,21 +166,21 @@ def test_no_value_nests_deeper_than_may_be_walked(opener: str, closer: str, fill
     def nested(levels: int) -> str:
         return opener * (levels - 1) + "[" + filler + "1]" + closer * (levels - 1)
 
-    assert stepwise_json.loads(nested(stepwise_json.DEEPEST)) is not None
-    for levels in (stepwise_json.DEEPEST + 1, 900):
+    assert nonblocking_json.loads(nested(nonblocking_json.DEEPEST)) is not None
+    for levels in (nonblocking_json.DEEPEST + 1, 900):
         with pytest.raises(RecursionError):
-            stepwise_json.loads(nested(levels))
+            nonblocking_json.loads(nested(levels))
     flat = "[" + "[]," * 1_000 + '"' + "[" * 1_000 + '"]'
-    assert len(stepwise_json.loads(flat)) == 1_001
+    assert len(nonblocking_json.loads(flat)) == 1_001
 
 
 def test_a_text_of_too_many_values_is_not_parsed() -> None:
-    most = stepwise_json.VALUES
+    most = nonblocking_json.VALUES
     for text in ("[" + "[]," * most + "[]]", "[" + "1," * most + "1]", '{"a":[' + "{}," * most + "{}]}"):
         with pytest.raises(ValueError, match="more than 800,000 values"):
-            stepwise_json.loads(text)
-        assert stepwise_json.loads_or(text, None) is None
+            nonblocking_json.loads(text)
+        assert nonblocking_json.loads_or(text, None) is None
     text = json.dumps("[]," * most)
-    assert stepwise_json.loads(text) == "[]," * most
-    assert stepwise_json.loads("[1,2]", values=2) == [1, 2]
-    assert stepwise_json.loads_or("[1,2]", None, values=1) is None
+    assert nonblocking_json.loads(text) == "[]," * most
+    assert nonblocking_json.loads("[1,2]", values=2) == [1, 2]
+    assert nonblocking_json.loads_or("[1,2]", None, values=1) is None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from toolspeak.search.group_tree import Group, by_prefix, in_order, tools_in, tree
-from toolspeak.search.groups import grouped
+from toolspeak.search.word_groups import grouped
 from toolspeak.types import Tool
 
 SONGS = [Tool(f"{verb}_{what}", f"{verb} the {what} of music that plays") for verb in ("play", "stop", "loop")

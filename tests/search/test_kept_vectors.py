@@ -13,9 +13,9 @@ import pytest
 np = pytest.importorskip("numpy", reason="the extra dense is not installed")
 
 import toolspeak as ts  # noqa: E402
-from toolspeak.search import vectors  # noqa: E402
+from toolspeak.search import vector_cache  # noqa: E402
 from toolspeak.search.embedders import Embedder  # noqa: E402
-from toolspeak.search.vectors import TOGETHER, CachingEmbedder  # noqa: E402
+from toolspeak.search.vector_cache import TOGETHER, CachingEmbedder  # noqa: E402
 
 
 class Counting:
@@ -78,7 +78,7 @@ def test_two_that_write_lose_nothing(tmp_path: Path) -> None:
 PROCESS = """
 import sys, numpy as np
 from pathlib import Path
-from toolspeak.search.vectors import CachingEmbedder
+from toolspeak.search.vector_cache import CachingEmbedder
 class One:
     name = "counting"
     def embed(self, texts): return np.array([[len(t), 1] for t in texts], np.float32)
@@ -117,7 +117,7 @@ def test_a_folder_that_cannot_be_made_is_done_without(tmp_path: Path) -> None:
 
 
 def test_the_oldest_go_when_there_are_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors, "BYTES", 40 * (16 + 2 * 4))
+    monkeypatch.setattr(vector_cache, "BYTES", 40 * (16 + 2 * 4))
     one = CachingEmbedder(Counting(), tmp_path)
     one.embed(many(of="a"))
     one.embed(many(of="b"))

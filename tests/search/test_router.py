@@ -19,8 +19,8 @@ from toolspeak.models.pool import Pool
 from toolspeak.models.scripted import Scripted
 from toolspeak.models.speaker import Speaker
 from toolspeak.plan.token_estimate import about_tool
-from toolspeak.search import index_cache as kept, router as shown
-from toolspeak.search.index_cache import Indexes
+from toolspeak.search import index_memory_cache as kept, router as shown
+from toolspeak.search.index_memory_cache import Indexes
 from toolspeak.search.query import AnsweredCalls, AnsweredRound
 from toolspeak.search.router import ToolRouter
 from toolspeak.types import Message, Request, Tool, Usage

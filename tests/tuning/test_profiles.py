@@ -20,7 +20,7 @@ from toolspeak.models import tuned_profiles
 from toolspeak.models.embedded.local import Local
 from toolspeak.models.fallback import Adaptive
 from toolspeak.models.resolve import bare
-from toolspeak.models.servers.logprobs import LogprobScorer
+from toolspeak.models.servers.logprob_scorer import LogprobScorer
 from toolspeak.models.strategy import Strategy, Way
 from toolspeak.models.tuned_profiles import Profile
 

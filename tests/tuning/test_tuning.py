@@ -24,7 +24,7 @@ from toolspeak.errors import KeyRefused, ModelUnreachable
 from toolspeak.models.fallback import Adaptive, as_tuned
 from toolspeak.models.strategy import Known, Preferences, Strategy, strategy
 from toolspeak.plan.effects import Ask
-from toolspeak.tuning.candidates import candidates
+from toolspeak.tuning.candidate_strategies import candidates
 from toolspeak.tuning.outcome import Measured, Outcome
 from toolspeak.tuning.run import VALIDATION, schedule, survivors
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from properties import property_test, rotated
 from toolspeak.dialects import get, names
 from toolspeak.types import Message, Note, Tool
-from toolspeak.wire import piecewise_replace
+from toolspeak.wire import nonblocking_replace
 from toolspeak.wire.detect import detect
 from toolspeak.wire.dialect import Dialect, Layout
 from toolspeak.wire.prompt.control_markers import INVISIBLE, cleaner, restore
@@ -272,7 +272,7 @@ def test_a_long_text_is_cleaned_in_pieces_as_in_one_go(seed: int, monkeypatch: p
         text = "".join(rng.choice(words) for _ in range(rng.randrange(60)))
         seen: list[tuple[str, list[Note]]] = []
         for piece in (10**9, rng.choice((1, 3, 7, 20))):
-            monkeypatch.setattr(piecewise_replace, "PIECE", piece)
+            monkeypatch.setattr(nonblocking_replace, "PIECE", piece)
             seen.append((text, []))
             seen[-1] = (cleaner(known, seen[-1][1])(text), seen[-1][1])
         assert seen[0] == seen[1], text
@@ -289,6 +289,6 @@ def test_a_long_text_is_looked_through_in_short_steps() -> None:
             return re.compile("<").finditer(text, at, end)
 
     text = "a <b " * 400_000
-    made = piecewise_replace.replaced(cast("Any", Noting()), lambda match: match[0] + "!", text, 200)
+    made = nonblocking_replace.replaced(cast("Any", Noting()), lambda match: match[0] + "!", text, 200)
     assert made == text.replace("<", "<!")
-    assert max(steps) <= piecewise_replace.PIECE + 300
+    assert max(steps) <= nonblocking_replace.PIECE + 300

@@ -4,7 +4,7 @@ Deltas of several calls may be interleaved, while our events describe one call a
 the others wait until its JSON is complete. Servers leave out different fields. So a delta is matched to its call by
 index if the server's indexes distinguish calls, else by id, else by whether the last call can continue.
 
-The limits of a reply count events (`wire.reading.reply_bounds`). Deltas that wait here are not events yet, so they have
+The limits of a reply count events (`wire.reading.reply_size_limits`). Deltas that wait here are not events yet, so they have
 a limit of their own: `hold` counts them, and refuses a server that sends more.
 """
 
@@ -20,7 +20,7 @@ from typing import Any
 from ..errors import ServerFailed
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Noted
 from ..types import Note
-from .sse import LONGEST
+from .sse_parser import LONGEST
 
 IN_STRING = re.compile(r'["\\]')
 OUTSIDE = re.compile(r'["{}\[\]]')

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..schema.stepwise_json import loads_or
+from ..schema.nonblocking_json import loads_or
 from ..schema.text_grammars import KEYWORD, readable
 from .json_stream import Payload, record
 

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from ..errors import ModelError, ServerFailed
-from ..schema.stepwise_json import LARGE, VALUES, dumps
+from ..schema.nonblocking_json import LARGE, VALUES, dumps
 from ..schema.value_count import has_more
-from .sse import LONGEST, EventParser, ServerEvent
+from .sse_parser import LONGEST, EventParser, ServerEvent
 from .upstream_errors import excerpt, failure
 
 TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.DOTALL | re.IGNORECASE)

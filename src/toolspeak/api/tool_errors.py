@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 
-from ..schema.stepwise_json import loads_or
+from ..schema.nonblocking_json import loads_or
 from .json_stream import record
 
 

@@ -11,8 +11,8 @@ import re
 from typing import Any, cast
 
 from ..errors import BadRequest, KeyRefused, ModelError, PromptTooLong, RateLimited, ServerFailed
+from ..schema.nonblocking_json import loads_or
 from ..schema.phrases import beginning
-from ..schema.stepwise_json import loads_or
 
 WORDS = 600
 """The most characters of a server's message that an error repeats."""

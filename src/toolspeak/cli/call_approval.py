@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from ..display import unhidden
 from ..errors import UsageError
-from ..schema.stepwise_json import loads_or
+from ..schema.nonblocking_json import loads_or
 from .options import typed
 from .terminal import is_terminal, json_line
 

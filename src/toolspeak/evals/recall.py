@@ -13,7 +13,7 @@ from ..models.base import Model
 from ..schema.infer import AnyTool
 from ..schema.suggestions import did_you_mean, near
 from ..search import ToolIndex
-from ..search.index_cache import Indexes
+from ..search.index_memory_cache import Indexes
 from ..search.query import AnsweredCalls, questions, ranked
 from ..search.router import ToolRouter
 from ..types import Message, Request

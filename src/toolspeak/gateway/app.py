@@ -43,9 +43,9 @@ from .registry import Models, Served, check_able
 from .routes import Codec, Writer, answer_route, codec_for, known_path
 from .storage.batch_store import BatchStore
 from .storage.response_store import ResponseStore
-from .telemetry.access_log import Observer
 from .telemetry.audit_file import use_audit_file
 from .telemetry.log_lines import log_model_failure
+from .telemetry.observer import Observer
 from .telemetry.request_record import UNKNOWN
 from .tool_cache import Toolsets
 

@@ -10,12 +10,12 @@ from typing import Any, NoReturn, cast
 
 from ..api.json_stream import paired
 from ..errors import Refused
-from ..schema import stepwise_json
+from ..schema import nonblocking_json
 from ..schema.validators import judge
 from ..schema.value_count import marks, outside_strings
 from ..types import Schema
 from .config.settings import Limits
-from .first_error import first_error
+from .first_body_error import first_error
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -92,11 +92,11 @@ def parse_body(raw: bytes, limits: Limits) -> dict[str, Any]:
         text = paired(raw.decode().removeprefix("\ufeff"))
         # Counted before parsing, because a value takes far more memory than its text. Strings are skipped.
         _check_count(raw, text, limits)
-        value: Any = stepwise_json.loads(text, values=len(text), parse_constant=_no_number, parse_float=_finite)
+        value: Any = nonblocking_json.loads(text, values=len(text), parse_constant=_no_number, parse_float=_finite)
     except UnicodeDecodeError as error:
         raise _malformed(f"it is not UTF-8 (byte 0x{raw[error.start]:02x} at {error.start})") from None
     except RecursionError:
-        raise _malformed(f"it nests deeper than {min(limits.depth, stepwise_json.DEEPEST)} levels") from None
+        raise _malformed(f"it nests deeper than {min(limits.depth, nonblocking_json.DEEPEST)} levels") from None
     except json.JSONDecodeError as error:
         raise _malformed(f"{error.msg} at line {error.lineno}, column {error.colno}") from None
     except Unreadable as error:
@@ -105,7 +105,7 @@ def parse_body(raw: bytes, limits: Limits) -> dict[str, Any]:
         raise _malformed("it contains a number with too many digits") from None
     if not isinstance(value, dict):
         raise _malformed("expected an object")
-    if stepwise_json.too_deep(text, value, limits.depth):
+    if nonblocking_json.too_deep(text, value, limits.depth):
         raise _malformed(f"it nests deeper than {limits.depth} levels")
     return cast("dict[str, Any]", value)
 

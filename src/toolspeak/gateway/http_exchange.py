@@ -12,7 +12,7 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Mutable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..api.json_stream import dumped
-from ..api.sse import CONTENT_TYPE
+from ..api.sse_parser import CONTENT_TYPE
 from ..models.offload import LARGE, offloaded
 from ..schema.infer import as_tools
 from ..schema.suggestions import misspelled

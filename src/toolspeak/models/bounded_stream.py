@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from types import AsyncGeneratorType
 
 from ..events import ArgumentsDelta, Event, TextDelta, ThoughtDelta
-from ..wire.reading.reply_bounds import ReplyBounds
+from ..wire.reading.reply_size_limits import ReplyBounds
 
 PIECE = 4_096
 """The most characters of one event; a longer one is split."""
@@ -18,7 +18,7 @@ IN_A_ROW = 16
 
 
 async def within_bounds(stream: AsyncIterator[Event]) -> AsyncGenerator[Event, None]:
-    """Yield the events of a reply, and end it if it exceeds the limits of `wire.reading.reply_bounds`."""
+    """Yield the events of a reply, and end it if it exceeds the limits of `wire.reading.reply_size_limits`."""
     bounds = ReplyBounds()
     takes = bounds.takes
     left = IN_A_ROW

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event
-from ..schema import stepwise_json
+from ..schema import nonblocking_json
 
 
 class DoubledCalls:
@@ -67,6 +67,6 @@ class _Call:
         """Its arguments; their text if that is not JSON."""
         text = "".join(event.json for event in self.events if isinstance(event, ArgumentsDelta))
         try:
-            return stepwise_json.loads(text) if text else {}
+            return nonblocking_json.loads(text) if text else {}
         except (ValueError, RecursionError):
             return text

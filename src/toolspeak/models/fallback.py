@@ -37,7 +37,7 @@ from .http import Http
 from .http.providers import hosted
 from .native import Native
 from .servers.capabilities import ServerCapabilities, recall
-from .servers.logprobs import LogprobScorer, ScoreMethod
+from .servers.logprob_scorer import LogprobScorer, ScoreMethod
 from .servers.probe import server_capabilities
 from .servers.self_description import described, quick_look, server_context
 from .speaker import Speaker

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..errors import UnknownModel, UsageError
-from ..schema.stepwise_json import loads_or
+from ..schema.nonblocking_json import loads_or
 from .base import Model
 from .fallback import adapted
 from .http.address import USERINFO

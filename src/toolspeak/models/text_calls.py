@@ -33,10 +33,10 @@ from ..types import Note, Request, Tool, copy_with
 from ..wire.decode import Decoder
 from ..wire.dialect import Dialect
 from ..wire.finding.always_thinking import first_closer
-from .any_dialect import TRIES, Passage, Reading, ready
 from .doubled_calls import DoubledCalls
 from .leading_thought import LeadingThought
 from .offload import LARGE
+from .read_all_dialects import TRIES, Passage, Reading, ready
 from .unread_calls import LONGEST, like_a_call
 
 PASSAGES = 16

@@ -22,7 +22,7 @@ from ..wire.dialect import Dialect
 from ..wire.finding.model_names import known
 from ..wire.prompt.template_capabilities import literals
 from ..wire.reading.collect import collect
-from .any_dialect import TRIES, Reading, markers, rank
+from .read_all_dialects import TRIES, Reading, markers, rank
 
 LONGEST = 20_000
 """Characters of the longest text that is looked through."""

@@ -14,7 +14,7 @@ from typing import Any, cast
 from .. import stems
 from ..plan.effects import Plan, score
 from ..schema.kinds import DECIMAL
-from ..schema.stepwise_json import Digits
+from ..schema.nonblocking_json import Digits
 from ..types import Schema
 from . import evidence
 from .entities import dates, nearness, number_units, spans as pieces

@@ -18,8 +18,8 @@ from typing import Any, cast
 
 from .. import stems
 from ..plan.effects import Plan, ask, score
+from ..schema.nonblocking_json import loads_or
 from ..schema.phrases import beginning
-from ..schema.stepwise_json import loads_or
 from ..stems import WORD
 from ..types import Note, Request, Schema, Tool
 from . import evidence

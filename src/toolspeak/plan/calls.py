@@ -10,7 +10,7 @@ from typing import Any
 
 from ..api.tool_errors import error_text
 from ..errors import InvalidCall
-from ..schema import stepwise_json
+from ..schema import nonblocking_json
 from ..schema.check import check, repeated
 from ..schema.coerce import coerce
 from ..schema.phrases import beginning
@@ -42,7 +42,7 @@ def judged(call: ToolCall, tool: Tool[..., Any], injected: Mapping[str, Any]) ->
     arguments, notes = coerce(tool, call.arguments, call.json)
     problems = repeated(call.json) + check(tool, arguments) or _unbuildable(tool, arguments, injected)
     if notes:
-        text = stepwise_json.dumps(arguments, len(call.json))
+        text = nonblocking_json.dumps(arguments, len(call.json))
         return replace(call, arguments=arguments, json=text, notes=(*call.notes, *notes)), problems
     return ToolCall(call.id, call.name, arguments, call.json, call.notes, call.whole), problems
 
@@ -108,7 +108,7 @@ def assistant(reply: Reply) -> Message:
 
 def arguments_text(call: ToolCall) -> str:
     """The arguments of a call as JSON text. Those of a broken call are an empty object, since templates parse them."""
-    return stepwise_json.dumps(call.arguments, len(call.json))
+    return nonblocking_json.dumps(call.arguments, len(call.json))
 
 
 def written(call: ToolCall) -> str:

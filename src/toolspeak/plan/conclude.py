@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from ..schema.stepwise_json import loads_or
+from ..schema.nonblocking_json import loads_or
 from ..types import Note, Reply, Request, Usage
 from ..wire.prompt.control_markers import cleaner, restore
 from ..wire.prompt.known_markers import control_markers

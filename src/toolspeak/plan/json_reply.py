@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from ..errors import InvalidTool
-from ..schema import stepwise_json
+from ..schema import nonblocking_json
 from ..schema.bounded_cache import BoundedCache
 from ..schema.check import check
 from ..schema.coerce import coerce
@@ -93,7 +93,7 @@ def _coerced(passage: Passage, schema: Schema) -> Passage:
 def _problems(text: str, schema: Schema) -> str:
     """Why a text is no JSON of a schema; "" if it is."""
     try:
-        value: Any = stepwise_json.loads(text, parse_constant=_no_number)
+        value: Any = nonblocking_json.loads(text, parse_constant=_no_number)
     except RecursionError:
         return "it nests too deep"
     except ValueError as error:

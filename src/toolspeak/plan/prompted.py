@@ -25,7 +25,7 @@ from ..wire.dialect import Dialect, When
 from ..wire.prompt.control_markers import was_broken
 from ..wire.reading.restoring import Restorer
 from ..wire.render import Rendered, render
-from .attachments import detach, has_parts, put_back
+from .attachment_marks import detach, has_parts, put_back
 from .constrain import constrain, unheld
 from .effects import Ask, Plan
 from .json_reply import in_words

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..api.json_stream import record, records
-from ..schema.stepwise_json import loads_or
+from ..schema.nonblocking_json import loads_or
 from ..types import Message
 from .messages import with_text
 

@@ -8,7 +8,7 @@ from typing import Any, NoReturn, cast
 
 from ..errors import InvalidCall
 from ..types import Problem, ToolCall
-from . import stepwise_json
+from . import nonblocking_json
 from .phrases import short
 
 NAMES = ("name", "functionName", "function_name", "tool", "tool_name")
@@ -66,7 +66,7 @@ def _arguments(raw: Any, name: str) -> dict[str, Any]:
     arguments: Any = raw
     if isinstance(raw, str):
         try:
-            arguments = stepwise_json.loads(raw) if raw.strip() else {}
+            arguments = nonblocking_json.loads(raw) if raw.strip() else {}
         except (ValueError, RecursionError) as error:
             _refuse("", "JSON", raw, f"the arguments of {short(name)} are not JSON ({error}): {short(raw, 200)}")
     if not isinstance(arguments, dict):

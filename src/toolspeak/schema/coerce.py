@@ -20,8 +20,8 @@ from typing import Any, cast
 from ..types import Note, Schema, Tool
 from .evaluations import exceeds
 from .kinds import takes_digits
+from .nonblocking_json import Digits, exact_number, loads_or
 from .phrases import short
-from .stepwise_json import Digits, exact_number, loads_or
 from .validators import branch_judge, judge
 from .walk import escape, resolve
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import ServerFailed
-from .vectors import CachingEmbedder
+from .vector_cache import CachingEmbedder
 
 if TYPE_CHECKING:
     from .embedders import Embedder

@@ -2,7 +2,7 @@
 
 A list of members (tools and groups) is short: a model chooses from it at once. Groups come from the user (`plain`,
 `given`), from common prefixes of names (`by_prefix`), and for the rest from a `Split` function, which divides a list
-into a few named groups; `search.groups` has one that groups by words.
+into a few named groups; `search.word_groups` has one that groups by words.
 """
 
 from __future__ import annotations

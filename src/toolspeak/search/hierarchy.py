@@ -27,7 +27,7 @@ from ..types import Request, Tool
 from . import group_tree as grouping
 from .descent import LOOKS, levels
 from .group_tree import LIST, Group
-from .index_cache import Finder, Toolset
+from .index_memory_cache import Finder, Toolset
 from .query import used
 from .router import ToolRouter
 
@@ -80,7 +80,7 @@ def _key(spec: Spec, tools: Toolset, most: int) -> tuple[int, ...]:
 
 def _grouped(spec: Spec, tools: Toolset, most: int) -> Group:
     try:
-        from .groups import by_words
+        from .word_groups import by_words
     except ImportError as error:
         raise MissingExtra("groups of tools need numpy and PyStemmer: pip install 'toolspeak[search]'") from error
     return grouping.tree(grouping.resolve_groups(spec, tools, strict=False), tools, by_words(tools), most)

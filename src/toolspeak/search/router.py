@@ -26,7 +26,7 @@ from ..models.wrapper import Wrapper
 from ..plan.token_estimate import about_tool
 from ..running import in_thread
 from ..types import Note, Request, Tool, ToolCall
-from .index_cache import Finder, IndexedTools, Indexes
+from .index_memory_cache import Finder, IndexedTools, Indexes
 from .inner_calls import Ear, answered_here, events_of
 from .priority import servers
 from .query import AnsweredCalls, AnsweredRound, Names, Remember

@@ -14,7 +14,7 @@ from ..plan.prompted import text_of
 from ..schema.phrases import beginning
 from ..schema.suggestions import free_name
 from ..types import Message, Request, Tool, ToolCall
-from .index_cache import IndexedTools
+from .index_memory_cache import IndexedTools
 from .inner_calls import without_beginning
 from .query import AnsweredRound, Names, bounded
 from .tool_views import View

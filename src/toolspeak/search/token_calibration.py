@@ -9,7 +9,7 @@ from ..errors import ToolspeakError
 from ..models.base import Around, Counter, Model
 from ..plan.token_estimate import about_tool
 from ..types import Message, Request
-from .index_cache import Toolset
+from .index_memory_cache import Toolset
 
 log = logging.getLogger(__name__)
 

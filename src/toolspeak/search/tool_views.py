@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..types import Message, Request
-from .index_cache import IndexedTools, Toolset
+from .index_memory_cache import IndexedTools, Toolset
 from .priority import named
 from .query import AnsweredRound, Names, called, error, ranked, typed
 

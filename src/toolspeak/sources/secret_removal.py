@@ -16,7 +16,7 @@ from html.entities import codepoint2name
 from typing import Any
 
 from ..models.http.address import redact
-from ..schema.stepwise_json import loads_or
+from ..schema.nonblocking_json import loads_or
 
 EXACT = 8
 """The shortest secret that is removed from successful answers."""

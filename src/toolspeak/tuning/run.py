@@ -25,7 +25,7 @@ from ..models.resolve import bare
 from ..models.tuned_profiles import key_of, slug
 from ..schema.infer import as_tools
 from ..types import Tool
-from .candidates import Candidate, candidates
+from .candidate_strategies import Candidate, candidates
 from .outcome import VALIDATION, Measured, Outcome
 from .questions import as_lines, questions
 

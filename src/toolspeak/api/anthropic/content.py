@@ -14,15 +14,15 @@ from contextlib import suppress
 from typing import Any, cast
 
 from ...errors import Refused
-from ...schema import stepwise_json
+from ...schema import nonblocking_json
 from ...types import Message
 from ..field_schemas import cannot
 from ..json_stream import Payload, record, records
 from ..named_servers import NamedServer, in_messages
 from ..tool_errors import error_in, error_text
+from .computer_toolsets import full_name, state_text
 from .hosted_calls import split_at_results
 from .tool_changes import ToolChanges
-from .toolsets import full_name, state_text
 
 DATA_URL = re.compile(r"data:([a-z]+/[a-z0-9.+-]+);base64,", re.IGNORECASE)
 NO_ID = re.compile(r"[^a-zA-Z0-9_-]")
@@ -109,7 +109,7 @@ def _call(call: Payload) -> Payload:
     if isinstance(arguments, str):
         # An earlier call with invalid JSON is still part of the conversation.
         with suppress(ValueError, RecursionError):
-            arguments = stepwise_json.loads(arguments)
+            arguments = nonblocking_json.loads(arguments)
     taken = cast("Payload", arguments) if isinstance(arguments, dict) else {"arguments": arguments}
     return {"type": "tool_use", "id": _id(call.get("id")), "name": function.get("name", ""), "input": taken}
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from ..field_schemas import cannot, set_fields
 from ..json_stream import Payload
 from .client_tools import client_tool
+from .computer_toolsets import MEMBER, members
 from .content import Reading, need
-from .toolsets import MEMBER, members
 
 FIELDS = (
     "name", "type", "description", "input_schema", "strict", "defer_loading", "input_examples", "eager_input_streaming",

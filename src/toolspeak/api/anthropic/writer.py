@@ -15,7 +15,7 @@ from ...wire.reading.collect import add_usage
 from ..incoming import HOSTED, IncomingRequest, Stamp
 from ..json_stream import Payload, dumped
 from ..openai_chat.writer import write_estimated, write_notes
-from ..sse import CONTENT_TYPE
+from ..sse_parser import CONTENT_TYPE
 from .hosted_calls import call_block, result_block
 from .reader import STOPPED
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from ...errors import Refused
-from ...schema.stepwise_json import loads_or
+from ...schema.nonblocking_json import loads_or
 from ...types import Message, Schema
 from ..base64_text import decode_base64
 from ..field_schemas import TEXT, cannot

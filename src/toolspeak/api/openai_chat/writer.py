@@ -16,7 +16,7 @@ from ...wire.reading.collect import add_usage
 from ..custom_tools import custom_input
 from ..incoming import IncomingRequest, Stamp
 from ..json_stream import Payload, dumped
-from ..sse import CONTENT_TYPE
+from ..sse_parser import CONTENT_TYPE
 from .tools import write_call
 
 KEEP_ALIVE = b": keep-alive\n\n"

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...schema.stepwise_json import loads_or
+from ...schema.nonblocking_json import loads_or
 from ...types import Tool, ToolResult
 from ..base64_text import seal, unseal
 from ..json_stream import Payload, record, records

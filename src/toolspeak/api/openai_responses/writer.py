@@ -30,7 +30,7 @@ from ..incoming import HOSTED, IncomingRequest, Stamp
 from ..json_stream import Payload, dumped, record
 from ..openai_chat import write_error as write_error
 from ..openai_chat.writer import KEEP_ALIVE, write_estimated, write_notes
-from ..sse import CONTENT_TYPE
+from ..sse_parser import CONTENT_TYPE
 from .client_tools import CALLED, CLIENT_TOOLS
 from .hosted_calls import HostedItem, begun_events, hosted_item, listing, listing_events, sealed_events, sealed_run
 from .logprobs import write_logprob

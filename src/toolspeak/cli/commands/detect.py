@@ -9,7 +9,7 @@ import click
 
 from ...errors import TemplateError
 from ...sources.dialect_writer import source_of
-from ..inputs import Template, is_gguf, template_of, texts_of
+from ..dialect_inputs import Template, is_gguf, template_of, texts_of
 from ..options import Command, complete_file, typed
 from .dialects import written
 

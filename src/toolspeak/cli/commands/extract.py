@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...errors import CallError, GenerationError, UsageError
-from ..inputs import file_argument
+from ..dialect_inputs import file_argument
 from ..options import (
     Command,
     model_by_name,
@@ -48,7 +48,7 @@ def extract(ctx: click.Context, file: str, schema: str | None, whole: bool, **gi
     """
     if schema is None:
         raise click.UsageError("no schema: expected --schema FILE.json, MODULE:TYPE or FILE.py:TYPE")
-    from ..inputs import texts_of
+    from ..dialect_inputs import texts_of
     from ..terminal import answers
     from ..tool_sources import kind_of
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ...errors import UsageError
-from ..inputs import tools_of_files
+from ..dialect_inputs import tools_of_files
 from ..options import Command, read_in_option, tools_option
 
 if TYPE_CHECKING:

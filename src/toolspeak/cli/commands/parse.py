@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...errors import UsageError
-from ..inputs import file_argument, texts_of, tools_of_files
+from ..dialect_inputs import file_argument, texts_of, tools_of_files
 from ..options import Command, read_in_option, tools_option
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from ...errors import UsageError
-from ...schema.stepwise_json import loads_or
-from ..inputs import Template, file_argument, is_gguf, template_of, texts_of, tools_of_files
+from ...schema.nonblocking_json import loads_or
+from ..dialect_inputs import Template, file_argument, is_gguf, template_of, texts_of, tools_of_files
 from ..options import Command, read_in_option, tools_option
 
 if TYPE_CHECKING:

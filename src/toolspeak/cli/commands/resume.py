@@ -11,7 +11,7 @@ import click
 
 from ...errors import UsageError
 from ...files import read_text
-from ...schema.stepwise_json import loads_or
+from ...schema.nonblocking_json import loads_or
 from ..options import (
     Command,
     limits_of,

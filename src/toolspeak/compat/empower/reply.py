@@ -1,7 +1,7 @@
-"""Converts replies of the package's model to OpenAI's format, whole or streamed.
+"""Converts replies of Empower's models to OpenAI's format, whole or streamed.
 
 A reply is `<f>` with calls as a JSON list, or `<c>` with a text, either after a `<thinking>` block. The thinking stays
-in `content` with its tags, as in the package. Completions are those of OpenAI's older API, `{"id", "created", "model",
+in `content` with its tags, as in Empower's library. Completions are those of OpenAI's older API, `{"id", "created", "model",
 "choices": [{"text", "finish_reason"}], "usage"}`, which llama.cpp returns.
 """
 

@@ -8,8 +8,8 @@ docs/how-to/migrate.md lists what is missing, what replaces it, and the intended
 """
 
 from . import ollama, tools
+from .answer_values import loadch, loadchmulti
 from .llm import LLMMixin, ModelLLM, generate, generate_checked
-from .loading import loadch, loadchmulti
 from .ollama import Ollama
 from .results import GenerationError, LLMResult, TransformError
 from .toolkit import ToolCallError, ToolKit

@@ -14,7 +14,7 @@ from ...models.base import Model
 from ...models.resolve import model as named_model
 from ...types import Message, Reply, Request
 from ...wire.reading.collect import collect
-from .loading import loadch
+from .answer_values import loadch
 from .results import GenerationError, LLMResult, TransformError
 from .thinking import split_thoughts
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from . import annotations
+from .answer_values import loadch
 from .llm import LLM, generate_checked
-from .loading import loadch
 from .results import LLMResult, TransformError
 from .toolkit import ToolCallError, check_arguments
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ... import __version__
 from ...api.incoming import IncomingRequest
-from ...api.sse import CONTENT_TYPE
+from ...api.sse_parser import CONTENT_TYPE
 from ...dialects import get, names
 from ...drive import Done
 from ...errors import Refused

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import uvicorn
 
     from ..app import Gateway
-    from ..telemetry.access_log import Observer
+    from ..telemetry.observer import Observer
 
 log = logging.getLogger(__name__)
 
@@ -81,8 +81,8 @@ def work(
     """Run one worker process. `orphaned` becomes readable when the supervisor has died."""
     from ..app import Gateway
     from ..limits.memory_trimming import set_up_malloc
-    from ..telemetry.access_log import Observer
     from ..telemetry.log_lines import set_up
+    from ..telemetry.observer import Observer
 
     set_up_malloc()
     lines = set_up(_secrets(settings))

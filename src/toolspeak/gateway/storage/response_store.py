@@ -27,9 +27,9 @@ from typing import Any, TypeVar
 from ...api.json_stream import dumped
 from ...api.openai_responses import is_reference
 from ...errors import Refused, UsageError
-from ...schema import stepwise_json
+from ...schema import nonblocking_json
 from ..config.settings import Store
-from .migration import migrate
+from .response_migration import migrate
 from .sqlite import Database
 
 T = TypeVar("T")
@@ -309,4 +309,4 @@ def _missing(last: str, key: str) -> Refused:
 
 def _loads(text: str) -> Any:
     """Parse what was stored, which was checked when it came."""
-    return stepwise_json.loads(text, values=len(text))
+    return nonblocking_json.loads(text, values=len(text))

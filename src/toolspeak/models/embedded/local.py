@@ -28,7 +28,7 @@ from ...api.completions.prompt_scoring import Token, read_tokens, weigh, write_t
 from ...api.json_stream import paired, sound
 from ...errors import BadRequest, MissingExtra, ModelError, ServerFailed, UsageError, WeightsError
 from ...events import Event, Finished, Logprobs, Noted, TextDelta
-from ...plan.attachments import has_parts
+from ...plan.attachment_marks import has_parts
 from ...types import Finish, Reply, Request, Usage
 from ..base import Capability
 from ..sampling import NONE, Sampling

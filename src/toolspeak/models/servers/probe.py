@@ -30,7 +30,7 @@ from ..offload import offloaded
 from ..strategy import by_its_name
 from ..text_calls import Listener
 from .capabilities import Finding, ServerCapabilities, recall, remember
-from .logprobs import find_score_method
+from .logprob_scorer import find_score_method
 from .self_description import described
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from ...types import Tool
 from ..http import Http
 from ..strategy import SMALL
 from .capabilities import PROGRAMS, Finding, ServerCapabilities
-from .logprobs import find_score_method
+from .logprob_scorer import find_score_method
 
 LOADED = {
     "/api/ps": ("models", "name", "context_length"),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import Any, cast
 
-from ...schema.stepwise_json import Digits, exact_number
+from ...schema.nonblocking_json import Digits, exact_number
 from .spans import Span
 
 DIGITS = re.compile(r"(?<![A-Za-z0-9_.^])[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?", re.ASCII)

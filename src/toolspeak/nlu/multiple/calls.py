@@ -15,8 +15,8 @@ from ...stems import WORD
 from ...types import Note, Tool
 from ..partial_call import schemas_of
 from ..slots import fill
-from .mentions import mentions
 from .rows import MOST, rows
+from .value_mentions import mentions
 
 MOST_CLAUSES = 6
 """The most parts of a request for several calls; one with more is ordinary text."""

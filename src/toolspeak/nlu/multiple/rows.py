@@ -26,8 +26,8 @@ from ..entities.numbers import Number, numbers
 from ..entities.spans import Span, overlap
 from ..partial_call import described, is_number, is_text, word_weights
 from .candidate_spans import candidates
-from .mentions import FURTHER, ONWARDS, Mention
 from .span_similarity import JOINED, alike, alike_numbers, free_of, kind, left_words, side_by_side, together, two_units
+from .value_mentions import FURTHER, ONWARDS, Mention
 
 MOST = 12
 """The most calls for one request: more would be a misreading."""

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from ...api.upstream_errors import excerpt
 from ...errors import ToolError
-from ...schema.stepwise_json import loads_or
+from ...schema.nonblocking_json import loads_or
 from ..definition_checks import refuse_unsendable
 from ..secret_removal import Secrets
 from .auth import Keys

@@ -14,7 +14,7 @@ from ..dialect import ARGS, ID, INDEX, NAME, TEXT, JsonCall, Kind, Slot
 from ..reading.json_tokens import quoted
 from ..reading.source import Scan
 from ..reading.state import Call, State
-from . import call_reader, json_args, json_call_fast_path
+from . import json_args, json_call_fast_path, json_call_reader
 
 if TYPE_CHECKING:
     from ..grammars.rules import Node, Pattern, Rules
@@ -26,7 +26,7 @@ def read(s: State, hole: JsonCall, call: Call, beyond: tuple[str, ...] = ()) -> 
     """Reads the object after its brace: in one step if it has arrived completely and is written exactly in the
     dialect, otherwise key by key. The words `beyond` end it."""
     if not json_call_fast_path.read(s, hole, call):
-        yield from call_reader.read(s, hole, call, beyond)
+        yield from json_call_reader.read(s, hole, call, beyond)
 
 
 def write(hole: JsonCall, call: ToolCall) -> str:

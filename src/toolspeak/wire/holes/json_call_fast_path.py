@@ -2,7 +2,7 @@
 a third of the time.
 
 Most replies arrive in one piece, and most calls are written as the dialect specifies. One look at the text gives the
-same events as `call_reader`.
+same events as `json_call_reader`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NOTHING = re.compile("(?!)").match
 
 def read(s: State, hole: JsonCall, call: Call) -> bool:
     """Reads a complete call of an offered tool in the dialect's exact words. Returns False for any other, without
-    consuming anything; `call_reader` then takes over."""
+    consuming anything; `json_call_reader` then takes over."""
     parts = _parts(s, hole) if call.name is None else None
     if parts is None:
         return False

@@ -5,7 +5,7 @@ A closer counts only if something legal follows it: the next opener, a word that
 end. Otherwise it is part of the value. If a closer is missing, two other things end a value: a line with the opener of
 a key that the schema has and that was not given yet (in a value that is no string: at any place); and the closers of
 the call in sequence up to the end of the text (or, from the start of a line, three such words). Text that quotes less
-than that stays text. A parameter in tags of another spelling is read if its key is certain (`spellings`). Anything
+than that stays text. A parameter in tags of another spelling is read if its key is certain (`parameter_tag_variants`). Anything
 else after the parameters that may not follow a call makes the call malformed.
 
 A single parameter with a known name for all arguments, which the schema does not have, contains them as one JSON

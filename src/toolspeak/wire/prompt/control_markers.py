@@ -19,11 +19,11 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Any, cast
 
-from ...schema.stepwise_json import loads_or
+from ...schema.nonblocking_json import loads_or
 from ...types import Message, Note, Request, Tool, ToolCall
 from ..dialect import Dialect
 from ..memo import Memo
-from ..piecewise_replace import BLANKS, replaced
+from ..nonblocking_replace import BLANKS, replaced
 from .known_markers import ALSO_SHAPES, BRACKETS, LABEL, SHAPES, beginning, control_markers
 from .turns import Turn
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from ...errors import TemplateError
-from ...schema.stepwise_json import loads_or
+from ...schema.nonblocking_json import loads_or
 from ...types import Message, Note, Tool
 from ..dialect import (
     DATE,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from ...errors import TemplateError
-from ...schema.stepwise_json import loads_or
+from ...schema.nonblocking_json import loads_or
 from ...types import Message, Note, ToolCall
 
 ROLES = ("system", "user", "assistant", "tool")

@@ -1,8 +1,8 @@
 """Repairs departures from the dialect around a call, such as a missing or an extra closer. Each repair leaves a note.
 
 A repair never guesses at an argument. Repairs inside JSON values are in `json_reader` (rules single-quotes,
-python-literal, trailing-comma, bare-key, raw-control, bad-escape, lone-surrogate), those of tags in `holes.spellings`
-(other-tags, quoted-key, wrapped-arguments), those of a call's object in `holes.call_reader` (no-arguments,
+python-literal, trailing-comma, bare-key, raw-control, bad-escape, lone-surrogate), those of tags in `holes.tag_reader`
+(other-tags, quoted-key, wrapped-arguments), those of a call's object in `holes.json_call_reader` (no-arguments,
 unclosed-object, collapsed-call). The rest are here: missing-closer, stray-closer, fence, list, no-calls.
 
 An incomplete call is reported with whole=False (rules cut, malformed). So is one of which a part was dropped, or that

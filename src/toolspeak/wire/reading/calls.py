@@ -16,8 +16,8 @@ from ..holes import ARGUMENTS, json_call, numbered_name
 from ..holes.hole import Tail
 from ..holes.parameter_tag_variants import unquoted
 from ..holes.typed import ahead
+from .call_form_words import Form, first_words, name_ends, words_of
 from .call_repairs import behind, closing, missing, trailing
-from .form_words import Form, first_words, name_ends, words_of
 from .lexicon import Entry, Program
 from .shapes import fitting
 from .source import CAP, Malformed, Marks, Scan, at, blank, expect, following, literal_words, marks, token

@@ -9,7 +9,7 @@ from io import StringIO
 from typing import Any, cast
 
 from ...events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Logprobs, Noted, TextDelta, ThoughtDelta
-from ...schema import stepwise_json
+from ...schema import nonblocking_json
 from ...types import Finish, Message, Note, Reply, ToolCall, Usage
 from .source import Decoded
 
@@ -149,9 +149,9 @@ def _call(o: _Open, decoded: Decoded) -> ToolCall:
 
 def _decoded(text: str, decoded: Decoded) -> Any:
     if id(text) not in decoded:
-        return stepwise_json.loads(text or "{}")
+        return nonblocking_json.loads(text or "{}")
     value = decoded[id(text)][1]
-    return None if stepwise_json.too_deep(text, value) else value
+    return None if nonblocking_json.too_deep(text, value) else value
 
 
 def add_usage(a: Usage, b: Usage) -> Usage:

@@ -1,4 +1,6 @@
-"""Reads the head of a message, and decides what may be one."""
+"""Reads the head of a message: the text between its start marker and its body, such as a role or a tool's name.
+
+Decides also which text may be a head."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ..dialect import NAME, Dialect, Header, JsonCall
-from .form_words import Form, first_words
+from .call_form_words import Form, first_words
 from .head_words import bare_heads, body_begins, channels, route, vocabulary
 from .name_tag_variants import other_tags
 from .prompt_tail import ending, within_thought

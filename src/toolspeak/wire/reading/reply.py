@@ -33,7 +33,7 @@ from .lexicon import (
     Program,
     route,
 )
-from .passage import CodeBlock, Match, all_of_it, mark, marked_to_its_end, pass_quoted, record_from
+from .next_mark import CodeBlock, Match, all_of_it, mark, marked_to_its_end, pass_quoted, record_from
 from .source import SPACE, Malformed, Marks, Scan, at, following, marks, skip, until
 from .state import State
 

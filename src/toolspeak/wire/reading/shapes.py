@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..dialect import NAME, JsonCall
-from .form_words import Form, first_words
+from .call_form_words import Form, first_words
 from .source import Scan, at, following
 from .state import State
 

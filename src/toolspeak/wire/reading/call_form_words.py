@@ -1,4 +1,4 @@
-"""The literal words in a dialect's form of a call: those that come first, end a name, and may follow a value."""
+"""Collects the literal words in the form of a call: the words that come first, that end a name, that may follow a value."""
 
 from __future__ import annotations
 

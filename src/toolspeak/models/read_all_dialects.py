@@ -1,4 +1,6 @@
-"""Reads a passage of a text in all dialects at once. Each decoder reads along until it finds words.
+"""Finds calls in a text whose dialect is unknown: the decoder of every dialect reads it, and the best reading counts.
+
+Each decoder reads along until it finds words.
 
 One decoder tries a bounded number of openers, and there are about a hundred dialects. So the tries of all decoders that
 read a reply count together: past TRIES, its text is text.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from ..errors import UsageError
-from ..schema.stepwise_json import loads_or
+from ..schema.nonblocking_json import loads_or
 from .options import as_utf8, complete_file, piped_text, typed
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from .access_log import Observer
+from .observer import Observer
 from .request_record import Record
 
 LOOKING = (("", ""), ("", "not_found"), ("", "method_not_allowed"))

@@ -1,4 +1,4 @@
-"""Finds the next mark of a call in a text, and skips code blocks and quotations that only show one."""
+"""Finds the next mark (a text with which a call may begin), and skips code blocks and quotations that only show one."""
 
 from __future__ import annotations
 
