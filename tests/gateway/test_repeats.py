@@ -8,17 +8,19 @@ from typing import Any
 
 import aiohttp
 import pytest
+from cost import LINEAR, growth
 
 from toolspeak.gateway.config.load import parse_config
 from toolspeak.gateway.config.settings import ModelSettings
 from toolspeak.models.scripted import Scripted
+from toolspeak.plan import repeats
 
 TOOLS = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}]
 ASKED = {"role": "user", "content": "Is it done?"}
 NOTICE = "3 times in a row"
 
 
-def turn(number: int, result: str = "not yet", arguments: str = '{"a": 1, "b": 2}') -> list[dict[str, Any]]:
+def turn(number: int, result: Any = "not yet", arguments: str = '{"a": 1, "b": 2}') -> list[dict[str, Any]]:
     call = {"id": f"c{number}", "type": "function", "function": {"name": "look", "arguments": arguments}}
     return [
         {"role": "assistant", "content": None, "tool_calls": [call]},
@@ -91,6 +93,75 @@ def test_a_reminder_between_does_not_hide_a_circle(serve_models: Callable[..., A
 
     asyncio.run(scene())
     assert NOTICE in seen(model)[-1]
+
+
+def numbered(count: int) -> list[dict[str, Any]]:
+    """Turns with results that differ in an id, a time and a counter, as Codex reports each command."""
+    result = "Chunk ID: {:06x}\nWall time: 0.{:04} seconds\nProcess exited with code 0\nOutput: {} files"
+    return [row for i in range(count) for row in turn(i, result.format(i * 7_919, i, i))]
+
+
+def test_numbers_and_ids_in_results_do_not_hide_a_circle(serve_models: Callable[..., Any], model: Scripted) -> None:
+    async def scene() -> None:
+        async with serve_models(m=model) as running:
+            assert (await asked(running.url, [ASKED, *numbered(2)]))[1] == ""
+            assert (await asked(running.url, [ASKED, *numbered(3)]))[1] == "repeats-noticed"
+            before = seen(model)
+            assert "3 times in a row, and the results differ only in numbers and ids" in before[-1]
+            assert (await asked(running.url, [ASKED, *numbered(49)]))[1] == ""  # it may wait for progress
+            assert seen(model)[: len(before)] == before
+            choice, notes = await asked(running.url, [ASKED, *numbered(50)])
+            assert notes == "repeats-ended"
+            assert "look gave results that differ only in numbers and ids 50 times" in choice["message"]["content"]
+
+    asyncio.run(scene())
+
+
+def test_equal_results_after_similar_ones_end_as_early_as_ever(
+    serve_models: Callable[..., Any], model: Scripted
+) -> None:
+    async def scene() -> None:
+        async with serve_models(m=model) as running:
+            assert (await asked(running.url, [ASKED, *numbered(5), *numbered(1) * 9]))[1] == ""
+            assert (await asked(running.url, [ASKED, *numbered(5), *numbered(1) * 10]))[1] == "repeats-ended"
+
+    asyncio.run(scene())
+
+
+PARTS = [{"type": "text", "text": "at 12:01"}], [{"type": "text", "text": "at 12:02"}]
+IMAGES = [{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}} for data in ("iVB1", "iVB2")]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "similar"),
+    [
+        ("id 550e8400-e29b-41d4-a716-446655440000", "id 550e8400-e29b-41d4-beef-446655440001", True),
+        ("took 5 s", "took 12.5 s", True),
+        ('{"done":false,"at":"2026-11-24T19:00:01Z"}', '{"done":false,"at":"2026-11-24T19:00:02Z"}', True),
+        ('{"done":false,"n":1}', '{"done":true,"n":2}', False),
+        ("step 1: compile", "step 2: link", False),
+        ("1 file", "1 file more", False),
+        (*PARTS, True),
+        ([IMAGES[0]], [IMAGES[1]], False),
+    ],
+)
+def test_similar_results_differ_only_in_words_with_a_digit(first: Any, second: Any, similar: bool) -> None:
+    last = repeats.counted_turns([*turn(0, first), *turn(1, second)])[-1]
+    assert (last.equal, last.similar) == (1, 2 if similar else 1)
+
+
+def test_results_of_different_calls_are_not_similar() -> None:
+    rows = [*turn(0, "took 1 s", '{"a": 1}'), *turn(1, "took 2 s", '{"a": 2}')]
+    assert repeats.counted_turns(rows)[-1].similar == 1
+
+
+@pytest.mark.parametrize("text", ["a", "a.", "1", "a1 ", "- ", "ü", "\n"])
+def test_comparing_long_results_takes_linear_time(text: str) -> None:
+    def work(size: int) -> Callable[[], Any]:
+        rows = [*turn(0, text * size + "1"), *turn(1, text * size + "2")]
+        return lambda: repeats.counted_turns(rows)
+
+    assert growth(work) <= LINEAR
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -24,7 +24,7 @@ from ..models.resolve import bare, model as named_model, over_http
 from ..models.scripted import Scripted
 from ..models.strategy import Preferences, Way
 from ..models.wrapper import within
-from ..plan.repeats import counted_turns, ended, in_a_row, noticed
+from ..plan.repeats import Turn, counted_turns, ended, in_a_row, noticed
 from ..plan.result_pages import LONGEST
 from ..schema.suggestions import did_you_mean, listed, misspelled, near
 from ..search import ToolIndex
@@ -72,30 +72,31 @@ class Served:
                 yield event
 
     def _answered(
-        self, request: Request, times: int, notes: list[Note], whole: bool, eager: Collection[str]
+        self, request: Request, turn: Turn, notes: list[Note], whole: bool, eager: Collection[str]
     ) -> AsyncGenerator[Event | Done[Reply]]:
         """Yield the events of a reply to a request as the model reads it."""
         wanted = self.settings.arguments
         live = eager if wanted == "auto" else wanted == "live"
-        if 0 < self.settings.repeats_ended <= times:
-            return in_words(ended(request.messages, times), request, Note("repeats-ended", str(times)))
+        if 0 < self.settings.repeats_ended and turn.reaches(self.settings.repeats_ended):
+            note = Note("repeats-ended", str(turn.similar))
+            return in_words(ended(request.messages, turn), request, note)
         events = answer(request, self._with_selection(request), tries=self.settings.tries, live=live, whole=whole)
         return with_notes(notes, events) if notes else events
 
-    def _as_read(self, request: Request) -> tuple[Request, int, list[Note]]:
-        """Return the request with the conversation as the model reads it; how often in a row the model has made its
-        last calls, if it is free to choose its calls; and notes."""
+    def _as_read(self, request: Request) -> tuple[Request, Turn, list[Note]]:
+        """Return the request with the conversation as the model reads it; its last turn, which repeats none if the
+        model is not free to choose its calls; and notes."""
         rule, messages, notes = self.settings, request.messages, list[Note]()
         wanted = request.choice if request.tools else "none"
         turns = counted_turns(messages)
-        times = in_a_row(messages, turns) if wanted == "auto" else 0
+        turn = in_a_row(messages, turns if wanted == "auto" else ())
         if rule.repeats_noticed:
             messages = noticed(messages, turns, rule.repeats_noticed)
-        if 0 < times == rule.repeats_noticed:
-            notes.append(Note("repeats-noticed", str(times)))
+        if 0 < turn.similar == rule.repeats_noticed:
+            notes.append(Note("repeats-noticed", str(turn.similar)))
         if messages is not request.messages:
             request = copy_with(request, messages=messages)
-        return request, times, notes
+        return request, turn, notes
 
     @property
     def longest_result(self) -> int:

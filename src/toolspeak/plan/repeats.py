@@ -1,15 +1,18 @@
 """Detects that a conversation goes in circles: the same calls with the same results, again and again.
 
 A turn is the calls of one assistant message with their results. Consecutive turns repeat if calls and results are
-equal. An answer in text between them ends the repetition; a user message does not, because agents insert reminders
+equal. They nearly repeat if the results differ only in words with a digit: ids, times and counters, which some agents
+add to every result. Such turns get the notice as early, but end the conversation later, because an agent may wait for
+progress. An answer in text between them ends the repetition; a user message does not, because agents insert reminders
 there. The notice to the model follows the result that came once too often. It stays there in every later request, so
 that the beginning of the prompt does not change.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..api.json_stream import record, records
 from ..schema.nonblocking_json import loads_or
@@ -17,53 +20,74 @@ from ..types import Message
 from .messages import with_text
 
 LOOKED_AT = "(The same call with the same result, {times} times in a row. Calling again changes nothing: do something else, or answer.)"
-ENDED = "I stopped: {names} gave the same result {times} times in a row, to the same arguments."
+LOOKED_AT_NEARLY = (
+    "(The same call {times} times in a row, and the results differ only in numbers and ids. Unless you wait for something, "
+    "do something else, or answer.)"
+)
+ENDED = "I stopped: {names} gave {what} {times} times in a row, to the same arguments."
+PATIENCE = 5
+"""How many times later a conversation is ended whose results differ in numbers and ids."""
+NUMBERED = re.compile(r"(?<![\w.:-])(?:[A-Za-z_.:-])*+\d[\w.:-]*+", re.ASCII)
+"""A word with a digit. It is searched only where a word begins, and never again after a failure, so in linear time."""
 
 
-Turns = Sequence[tuple[int, int]]
-"""For each turn with all its results: the index of its last result, and the number of equal turns that end there."""
+class Turn(NamedTuple):
+    """A turn with all its results: the index of the last one, and how many turns in a row are `equal` and `similar` to
+    it, itself included. Equal turns are similar, too."""
+
+    last: int
+    equal: int
+    similar: int
+
+    def reaches(self, times: int) -> bool:
+        """Whether the conversation is to be ended after so many equal turns."""
+        return self.equal >= times or self.similar >= PATIENCE * times
+
+
+Turns = Sequence[Turn]
 
 
 def counted_turns(messages: Sequence[Message]) -> Turns:
     """The turns of a conversation."""
-    rows: list[tuple[int, int]] = []
-    shape: object = None
-    arguments: list[Any] = []
-    times = start = 0
+    rows: list[Turn] = []
+    before: Sequence[Message] = ()
+    equal = similar = start = 0
     for first, last in _turns(messages):
         if any(map(_answers, messages[start:first])):
-            times = 0
+            equal = similar = 0
         turn = messages[first : last + 1]
-        before, others, shape, arguments = shape, arguments, _shape(turn), _arguments(turn)
-        same = all(map(_same, arguments, others)) if shape == before else False
-        times = times + 1 if same else 1
-        start = last + 1
-        rows.append((last, times))
+        same, again = _compared(turn, before)
+        equal = equal + 1 if same else 1
+        similar = similar + 1 if again else 1
+        before, start = turn, last + 1
+        rows.append(Turn(last, equal, similar))
     return rows
 
 
 def noticed(messages: Sequence[Message], turns: Turns, times: int) -> Sequence[Message]:
     """The messages, with a notice to the model after each result that came so many times in a row."""
-    places = [place for place, count in turns if count == times]
+    places = [turn for turn in turns if turn.similar == times]
     if not places:
         return messages
     rows = list(messages)
-    for place in places:
-        rows[place] = with_text(rows[place], LOOKED_AT.format(times=times))
+    for last, equal, similar in places:
+        text = LOOKED_AT if equal == similar else LOOKED_AT_NEARLY
+        rows[last] = with_text(rows[last], text.format(times=times))
     return rows
 
 
-def in_a_row(messages: Sequence[Message], turns: Turns) -> int:
-    """The number of equal turns at the end of a conversation; 0 if it does not end with results."""
-    last, times = turns[-1] if turns else (0, 0)
-    return 0 if any(map(_answers, messages[last + 1 :])) else times
+def in_a_row(messages: Sequence[Message], turns: Turns) -> Turn:
+    """The turn that ends a conversation; one without any repetition if the conversation does not end with results."""
+    end = turns[-1] if turns else Turn(0, 0, 0)
+    return Turn(end.last, 0, 0) if any(map(_answers, messages[end.last + 1 :])) else end
 
 
-def ended(messages: Sequence[Message], times: int) -> str:
+def ended(messages: Sequence[Message], turn: Turn) -> str:
     """The message to the user when a conversation is ended because of repetition."""
     calls = next(_calls(message) for message in reversed(messages) if _calls(message))
     names = dict.fromkeys(str(record(call.get("function")).get("name")) for call in calls)
-    return ENDED.format(names=", ".join(names), times=times)
+    what = "the same result" if turn.equal == turn.similar else "results that differ only in numbers and ids"
+    return ENDED.format(names=", ".join(names), what=what, times=turn.similar)
 
 
 def _turns(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
@@ -86,14 +110,38 @@ def _answers(message: Message) -> bool:
     return message.get("role") == "assistant" and not _calls(message)
 
 
-def _shape(turn: Sequence[Message]) -> object:
-    """The names of a turn's calls, and the results: what is equal in turns that repeat, whatever the ids of the calls."""
-    names = [record(call.get("function")).get("name") for call in _calls(turn[0])]
-    return names, [message.get("content") for message in turn[1:]]
+def _compared(turn: Sequence[Message], before: Sequence[Message]) -> tuple[bool, bool]:
+    """Whether a turn is equal, and similar, to the one before. The cheap comparisons come first: arguments are parsed only
+    if the results are equal, and results are masked only if the texts of the arguments are equal."""
+    calls, others = _functions(turn), _functions(before)
+    if [call.get("name") for call in calls] != [call.get("name") for call in others]:
+        return False, False
+    pairs = [(one.get("arguments"), two.get("arguments")) for one, two in zip(calls, others, strict=True)]
+    if _results(turn) == _results(before):
+        same = all(_same(one, two) for one, two in pairs)
+        return same, same
+    return False, all(one == two for one, two in pairs) and _masked(turn) == _masked(before)
 
 
-def _arguments(turn: Sequence[Message]) -> list[Any]:
-    return [record(call.get("function")).get("arguments") for call in _calls(turn[0])]
+def _results(turn: Sequence[Message]) -> list[Any]:
+    return [message.get("content") for message in turn[1:]]
+
+
+def _masked(turn: Sequence[Message]) -> list[Any]:
+    """The results without their words with digits. Only text has words: images and other parts stay as they are."""
+    return [_masked_value(content) for content in _results(turn)]
+
+
+def _masked_value(content: Any) -> Any:
+    if isinstance(content, str):
+        return NUMBERED.sub("0", content)
+    if isinstance(content, list):
+        return [{**part, "text": _masked_value(part.get("text"))} for part in records(content)]
+    return content
+
+
+def _functions(turn: Sequence[Message]) -> list[dict[str, Any]]:
+    return [record(call.get("function")) for message in turn[:1] for call in _calls(message)]
 
 
 def _same(arguments: Any, others: Any) -> bool:
