@@ -133,6 +133,15 @@ def test_an_agent_that_takes_values_as_arguments(printed: Printed) -> None:
     assert values["model_providers.toolspeak.env_key"] == '"TOOLSPEAK_AGENT_KEY"'
 
 
+def test_a_misspelled_model_of_the_configuration(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    config = tmp_path / "gateway.toml"
+    config.write_text('[models.qwen3]\nupstream = "scripted:1"\n[models.other]\nupstream = "scripted:2"\n')
+    assert main(["launch", "claude", "--config", str(config), "--model", "qwen33", "--print"]) == 2
+    said = capsys.readouterr().err
+    assert f"{config} has no model 'qwen33'. Did you mean 'qwen3'? It has qwen3, other. " in said
+    assert said.index("'qwen3'") < said.index("ollama:qwen33")
+
+
 def test_an_agent_that_takes_a_configuration_in_a_variable(printed: Printed, tmp_path: Path) -> None:
     config = tmp_path / "gateway.toml"
     config.write_text('[models.one]\nupstream = "scripted:1"\n[models.two]\nupstream = "scripted:2"\ncontext = 30000\n')

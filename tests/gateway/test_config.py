@@ -171,6 +171,44 @@ def test_what_is_wrong_is_said(text: str, said: str) -> None:
     assert said in "\n".join(wrong(text))
 
 
+COSTLY = f"""{MODEL}[store]
+path = 'x.sqlite'
+[keys.bob]
+hash = '{KEY}'
+budget = {{ money = 5.0 }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (COSTLY, "keys.bob.budget.money: there is no price of m"),
+        (COSTLY + "models = ['n']", "keys.bob.models: expected m, got"),
+        (COSTLY + "models = 'm'", "keys.bob.models: expected a list"),
+        (COSTLY.replace("[store]", "price = { input = 1 }\n[store]"), "models.m.price.output: expected the price"),
+        (COSTLY.replace("[store]", "price = 1\n[store]"), "models.m.price: expected a table, got 1"),
+        ("store = 5", "store: expected a table, got 5"),
+        ("[models]\nm = 'local'", "models.m: expected a table, got"),
+    ],
+)
+def test_a_value_that_is_wrong_has_one_error(text: str, said: str) -> None:
+    (only,) = wrong(text)
+    assert said in only
+
+
+def test_a_missing_program_with_a_path_is_not_searched_on_the_path(tmp_path: Path) -> None:
+    for path, said in ((tmp_path / "none", "no program"), (tmp_path, "no program that may be executed")):
+        (error,) = wrong(f"[mcp.m]\ncommand = {json.dumps(str(path))}")
+        assert f"mcp.m: there is {said} " in error
+        assert "PATH" not in error
+    assert "on the PATH" in wrong("[mcp.m]\ncommand = 'no-such-program'")[0]
+
+
+def test_the_summary_has_the_audit(tmp_path: Path) -> None:
+    settings = parse_config("[audit]\npath = 'a.sqlite'\narguments = true\nage = 86400", folder=tmp_path)
+    assert f"audit   {tmp_path}/a.sqlite: decisions about calls, with arguments, kept for 86400 s" in summary(settings)
+
+
 def test_an_empty_key_of_a_model_is_none_and_any_other_empty_file_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

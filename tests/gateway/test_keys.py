@@ -257,6 +257,36 @@ def test_requests_a_minute_fill_up_evenly() -> None:
     asyncio.run(go())
 
 
+LOOKS = [("GET", "/metrics"), ("GET", "/v1/models"), ("GET", "/v1/models/m"), ("GET", "/openapi.json"), ("GET", "/nothing"),
+         ("GET", "/api/tags"), ("POST", "/api/show"), ("GET", "/v1/responses/resp_1"), ("DELETE", "/v1/responses/resp_1")]  # fmt: skip
+COSTS = [
+    "/v1/chat/completions",
+    "/v1/messages/count_tokens",
+    "/v1/responses",
+    "/v1/embeddings",
+    "/api/chat",
+    "/api/generate",
+]
+
+
+def test_requests_that_ask_no_model_do_not_count(serve_models: Callable[..., Any], tmp_path: Path) -> None:
+    async def go() -> None:
+        settings = {"keys": (key(ALICE, requests=1, running=1),), "store": Store(str(tmp_path / "gateway.sqlite"))}
+        async with serve_models(m=says("Hello"), settings=settings) as running:
+            running.gateway.auth._counter._clock = Clock()  # so that nothing fills up meanwhile
+            for _ in range(2):  # before and after the rate is used up
+                for method, path in LOOKS:
+                    async with aiohttp.ClientSession(headers={"x-api-key": ALICE}) as session:
+                        async with session.request(method, running.url + path, json={"model": "m"}) as response:
+                            assert response.status in (200, 404), (path, await response.text())
+                            assert not [name for name in response.headers if name.lower().startswith("x-ratelimit")]
+                await asked(running.url, x_api_key=ALICE)
+            for path in COSTS:
+                assert (await asked(running.url, path, x_api_key=ALICE))[0] == 429, path
+
+    asyncio.run(go())
+
+
 def test_tokens_are_taken_after_the_reply() -> None:
     async def go() -> None:
         clock = Clock()
@@ -344,19 +374,19 @@ def test_the_tokens_of_every_api_are_counted(serve_models: Callable[..., Any]) -
         }
         async with serve_models(m=model, silent=silent, settings=settings) as running:
             running.gateway.auth._counter._clock = Clock()  # so that nothing fills up meanwhile
-            left = told((await asked(running.url, "/v1/models", "GET", x_api_key=ALICE))[1])
+            left = told((await asked(running.url, "/nothing", x_api_key=ALICE))[1])
             for path, body in bodies.items():
                 for stream in (False, True):
                     status, _, _ = await told_(running.url, path, {**body, "model": "m", "stream": stream})
                     assert status == 200
-                    now = told((await asked(running.url, "/v1/models", "GET", x_api_key=ALICE))[1])
+                    now = told((await asked(running.url, "/nothing", x_api_key=ALICE))[1])
                     assert left - now == 500, (path, stream)
                     left = now
             status, _, text = await told_(
                 running.url, "/v1/chat/completions", {"model": "silent", "messages": QUESTION}
             )
             assert status == 200, text
-            now = told((await asked(running.url, "/v1/models", "GET", x_api_key=ALICE))[1])
+            now = told((await asked(running.url, "/nothing", x_api_key=ALICE))[1])
             assert left - now > 500  # nobody told, so bytes are counted
 
     asyncio.run(go())

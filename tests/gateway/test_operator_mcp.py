@@ -168,6 +168,24 @@ def test_who_gets_the_tools(
     assert offered(script) == [there]
 
 
+def test_a_pattern_that_matches_no_tool_is_logged_once_when_the_server_is_there(
+    serve_models: Serve, file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """`serve --check` cannot know it, because it starts no server. It is logged like a wrong `only`, with the key's place."""
+
+    async def say(one: openai.AsyncOpenAI, _: Any) -> Any:
+        return [await one.chat.completions.create(**ASKED) for _ in range(2)]
+
+    granted = ("notes#raed_note", "notes#read_*")
+    _, script = talk(serve_models, stdio(file), say, "1", "2", mcp=granted, offered=("notes#nothing",))
+    assert offered(script) == [True] * 2
+    said = [record.getMessage() for record in caplog.records if "no tool of" in record.getMessage()]
+    assert said == [
+        "server.mcp: no tool of notes is named 'nothing'. There are read_note, remove_note",
+        "keys.alice.mcp: no tool of notes is named 'raed_note'. Did you mean 'read_note' or 'remove_note'?",
+    ]
+
+
 def stdio(file: Path, **settings: Any) -> McpServer:
     command = (sys.executable, "-m", "toolspeak", "mcp", "--tools", str(file))
     shared: dict[str, Any] = {"prefix": "notes_", "cwd": str(file.parent), "pins": str(file.parent / "pins.json")}

@@ -8,8 +8,8 @@ from typing import Any
 
 import aiohttp
 import pytest
-from cost import LINEAR, growth
 
+from cost import LINEAR, growth
 from toolspeak.gateway.config.load import parse_config
 from toolspeak.gateway.config.settings import ModelSettings
 from toolspeak.models.scripted import Scripted

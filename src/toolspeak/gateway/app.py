@@ -96,7 +96,7 @@ class Gateway:
             settings.models, settings.limits,
             aliases=settings.aliases, default=settings.default, record=settings.record, keyed=bool(settings.keys),
         )  # fmt: skip
-        self.hosted = HostedTools(settings.hosted, settings.mcp, settings.offered)
+        self.hosted = HostedTools(settings.hosted, settings.mcp, settings.offered, settings.keys)
         self.auth = Authenticator(settings)
         use_audit_file(settings.audit)
         self.budgets = budgets_of(settings)

@@ -56,9 +56,18 @@ class HostedTools:
         sources: Mapping[str, str],
         servers: Mapping[str, McpServer] = NO_SERVERS,
         offered: Sequence[str] = (),
+        keys: Sequence[Key] = (),
     ) -> None:
+        grants = [("server.mcp", offered), *((f"keys.{key.name}.mcp", key.mcp or ()) for key in keys)]
+        patterns = [(place, *parted(one)) for place, listed in grants for one in listed]
         self._types = {name: Source(box(source, servers)) for name, source in sources.items()}
-        self._servers = {name: Source(connector(one), one.prefix, one.running) for name, one in servers.items()}
+        self._servers = {
+            name: Source(
+                connector(one), one.prefix, one.running,
+                [(place, pattern) for place, server, pattern in patterns if server == name],
+            )
+            for name, one in servers.items()
+        }  # fmt: skip
         self._addresses = {name: one.server for name, one in servers.items()}
         self._offered = offered
 

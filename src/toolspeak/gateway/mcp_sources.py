@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
 from ..errors import ToolspeakError, UsageError
 from ..sources.mcp import McpTools, mcp
-from ..sources.mcp.config import with_names
+from ..sources.mcp.config import unmatched, with_names
 from ..types import Tool, ToolCall, ToolResult
 from .config.settings import McpServer
 
@@ -25,10 +25,15 @@ NO_SERVERS: Mapping[str, McpServer] = {}
 
 
 class Source:
-    """The tools of a server, which is connected on first use; `places` is how many calls it gets at once."""
+    """The tools of a server, which is connected on first use; `places` is how many calls it gets at once. `grants` are
+    the patterns of its tools in the configuration, each with its place there."""
 
-    def __init__(self, box: McpTools, prefix: str = "", places: int = 16) -> None:
+    def __init__(
+        self, box: McpTools, prefix: str = "", places: int = 16, grants: Sequence[tuple[str, str]] = ()
+    ) -> None:
         self.box, self.prefix = box, prefix
+        self._grants = grants
+        self._names: list[str] = []
         self._places = asyncio.Semaphore(places)
         self._until = -math.inf
 
@@ -43,7 +48,18 @@ class Source:
             log.warning("the tools of %s are unavailable: %s", name, error)
             self._until = asyncio.get_running_loop().time() + REST
             return []
+        self._check_grants(name, found)
         return found
+
+    def _check_grants(self, server: str, tools: Iterable[Tool[..., Any]]) -> None:
+        """Log the patterns that match none of the server's tools, whenever these have changed."""
+        names = [tool.name.removeprefix(self.prefix) for tool in tools]
+        if names == self._names:
+            return
+        self._names = names
+        for place, pattern in self._grants:
+            for problem in unmatched((pattern,), names, server):
+                log.warning("%s: %s", place, problem)
 
     def fitting(self, pattern: str, tools: Iterable[Tool[..., Any]]) -> Iterator[Tool[..., Any]]:
         """Yield the tools whose own names match a pattern."""

@@ -77,7 +77,7 @@ class Served:
         """Yield the events of a reply to a request as the model reads it."""
         wanted = self.settings.arguments
         live = eager if wanted == "auto" else wanted == "live"
-        if 0 < self.settings.repeats_ended and turn.reaches(self.settings.repeats_ended):
+        if self.settings.repeats_ended > 0 and turn.reaches(self.settings.repeats_ended):
             note = Note("repeats-ended", str(turn.similar))
             return in_words(ended(request.messages, turn), request, note)
         events = answer(request, self._with_selection(request), tries=self.settings.tries, live=live, whole=whole)

@@ -59,7 +59,8 @@ class Route:
     """A path and its handler. HEAD is answered wherever GET is.
 
     A path may have a parameter (`/v1/models/{model}`), which matches anything, slashes included. Errors are written by
-    `codec`. An `open` route needs no key.
+    `codec`. An `open` route needs no key. A `free` one asks no model, so it does not count against the rate of a key; nor
+    does any route that is not POST.
     """
 
     method: str
@@ -67,6 +68,7 @@ class Route:
     handle: Handle
     codec: Codec
     open: bool = False
+    free: bool = False
 
 
 def generates(codec: Codec) -> Handle:
@@ -105,14 +107,14 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/v1/batches", batches.create, OPENAI),
     Route("GET", "/v1/batches", batches.list_batches, OPENAI),
     Route("GET", "/v1/batches/{batch}", batches.show, OPENAI),
-    Route("POST", "/v1/batches/{batch}/cancel", batches.cancel, OPENAI),
+    Route("POST", "/v1/batches/{batch}/cancel", batches.cancel, OPENAI, free=True),
     Route("GET", "/v1/models", models.list_models, OPENAI),
     Route("GET", "/v1/models/{model}", models.show_model, OPENAI),
     Route("POST", "/api/chat", ollama_paths.chat, OLLAMA),
     Route("POST", "/api/generate", ollama_paths.generate, GENERATE),
     Route("POST", "/api/embed", ollama_paths.embed, OLLAMA),
     Route("GET", "/api/tags", ollama_paths.list_models, OLLAMA),
-    Route("POST", "/api/show", ollama_paths.show_model, OLLAMA),
+    Route("POST", "/api/show", ollama_paths.show_model, OLLAMA, free=True),
     Route("GET", "/api/ps", ollama_paths.list_running, OLLAMA),
     Route("GET", "/api/version", ollama_paths.show_version, OLLAMA),
     Route("GET", "/", ollama_paths.show_root, OPENAI),
@@ -153,6 +155,12 @@ def is_open(path: str) -> bool:
     """Whether a path is answered without a key."""
     routes, _ = find(path)
     return bool(routes) and all(route.open for route in routes.values())
+
+
+def is_rated(method: str, path: str) -> bool:
+    """Whether a request counts against the rate of its key. Those that only look, such as monitoring, do not."""
+    route = find(path)[0].get(method)
+    return method == "POST" and not (route and route.free)
 
 
 def codec_for(exchange: HttpExchange) -> Codec:

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...errors import MissingExtra, UsageError
+from ...errors import MissingExtra, UnknownModel, UsageError
+from ...schema.suggestions import did_you_mean, listed, near
 from ..coding_agents import AGENTS, Place, Setting
 from ..options import Command, complete_file, dialect_option, model_option
 from .serve import address_of, name_of, read_settings, serve
@@ -93,7 +94,16 @@ def _served(model: str | None, dialect: Dialect | None, config: str | None) -> t
         return replace(settings, default=name), name, shlex.join(["toolspeak", "serve", *file, "--default", name])
     spec = model or os.environ.get(VARIABLE, DEFAULT)
     name = name_of(spec)
-    settings = read_settings(flags | {"models": (f"{name}={spec}",), "default": name, "dialect": dialect})
+    configured = settings.models if settings else {}
+    try:
+        settings = read_settings(flags | {"models": (f"{name}={spec}",), "default": name, "dialect": dialect})
+    except UnknownModel as error:
+        if not configured:
+            raise
+        meant = did_you_mean(near(spec, configured))
+        raise UnknownModel(
+            f"{config} has no model {spec[:100]!r}.{meant} It has {listed(configured)}. Any other model needs its full name: {error}"
+        ) from None
     command = ["toolspeak", "serve", *file, "--model", f"{name}={spec}", "--default", name]
     return settings, name, shlex.join([*command, *(["--dialect", _dialect_label(dialect)] if dialect else [])])
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ...errors import Refused
 from ..limits.rates import Counter
 from ..limits.shared_rates import SharedCounter
-from ..routes import is_open
+from ..routes import is_open, is_rated
 from .cors import Cors
 from .host_check import check_host
 from .keys import CHALLENGE, Keys, opens
@@ -41,10 +41,10 @@ class Authenticator:
             await answer()
         else:
             key = self._caller(exchange)
-            if key is None:
-                await answer()
-            else:
+            if key and is_rated(scope["method"], scope["path"]):
                 await self._counted(exchange, key, answer)
+            else:
+                await answer()
 
     async def let_line_in(self, exchange: HttpExchange, answer: Callable[[], Awaitable[None]], owner: str) -> None:
         """Check a line of a batch as a request with its owner's key, then call `answer`. Raises Refused."""

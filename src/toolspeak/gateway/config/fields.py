@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from ...api.json_stream import record
 from ...errors import UsageError
 from ...schema.phrases import beginning
 from ...schema.suggestions import did_you_mean, near
@@ -34,15 +35,29 @@ class File:
         self.folder = folder
         self._content = content
         self._wrong: list[tuple[int, str]] = []
+        self._places: list[Place] = []
+        self._no_tables: list[Place] = []
         self._lines: dict[Place, int] | None = None
 
     def wrong(self, place: Place, problem: str) -> None:
-        """Add an error; `done` raises them."""
+        """Add an error; `done` raises them. What should be a table and is none has no further errors."""
+        if any(place[: len(outer)] == outer for outer in self._no_tables):
+            return
+        self._places.append(place)
         line = self._line(place)
         where = ".".join(place) or "the file"
         self._wrong.append(
             (line, f"{self.name}:{line}: {where}: {problem}" if line else f"{self.name}: {where}: {problem}")
         )
+
+    def no_table(self, place: Place, value: Any) -> None:
+        """Add the error of a value that should be a table."""
+        self.wrong(place, f"expected a table, got {_excerpt(value)}")
+        self._no_tables.append(place)
+
+    def is_wrong(self, *place: str) -> bool:
+        """Whether a place, or one in it, has an error, so that nothing can be concluded from its value."""
+        return any(wrong[: len(place)] == place for wrong in self._places)
 
     def done(self) -> None:
         """Raises UsageError with all errors, in the order of the file, if there are any."""
@@ -97,7 +112,11 @@ class Table:
 
     def table(self, name: str) -> Table:
         """Return the table of that name; an empty one if it is missing."""
-        return Table(self.file, (*self._place, name), self.take(name, _table, dict[str, Any]()))
+        self._known.append(name)
+        place, value = (*self._place, name), self._values.get(name, {})
+        if not isinstance(value, dict):
+            self.file.no_table(place, value)
+        return Table(self.file, place, record(value))
 
     def tables(self, name: str) -> Iterator[tuple[str, Table]]:
         """Yield the tables in the table of that name, with their names."""
@@ -214,12 +233,6 @@ def many(kind: Callable[[Any], T]) -> Callable[[Any], tuple[T, ...]]:
         return tuple(entry)
 
     return take
-
-
-def _table(value: Any) -> dict[str, Any]:
-    if isinstance(value, dict):
-        return cast("dict[str, Any]", value)
-    raise Unexpected(f"a table, got {_excerpt(value)}")
 
 
 def _reference(value: Any) -> dict[str, str]:

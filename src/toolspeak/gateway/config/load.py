@@ -25,7 +25,7 @@ from ..mcp_sources import PREFIX as MCP_PREFIX, box
 from ..registry import Models
 from .fields import ENOUGH, File, Table, Unexpected, flag, many, number, one_of, text, whole
 from .mcp_servers import granted, mcp_lines, read_mcp_server
-from .policies import policy_lines, read_audit, read_call_policy
+from .policies import audit_lines, policy_lines, read_audit, read_call_policy
 from .settings import Batches, Budget, Key, Limits, McpServer, ModelSettings, Page, Price, Rates, Settings, Store
 
 MOST_MONEY = 1e12
@@ -318,7 +318,10 @@ def _check_budget(key: Key, settings: Settings, file: File) -> None:
     place = ("keys", key.name, "budget")
     if key.budget and settings.store is None:
         file.wrong(place, 'budgets are counted in a file: expected [store] with path = "FILE"')
+    if file.is_wrong("keys", key.name, "models"):
+        return
     opened = (model for name, model in settings.models.items() if key.models is None or name in key.models)
+    opened = (model for model in opened if not file.is_wrong("models", model.name, "price"))
     if key.budget.money is not None and (free := [model.name for model in opened if model.price is None]):
         message = (
             f"there is no price of {listed(free)}: expected price = {{ input = …, output = … }} per million tokens"
@@ -388,7 +391,7 @@ def summary(settings: Settings) -> list[str]:
         lines.append(f"model   {name}: {', '.join(map(bare, model.upstreams))} ({model.mode}{spoken})")
     lines += _names(settings)
     lines += _key_lines(settings)
-    lines += policy_lines(settings) + mcp_lines(settings)
+    lines += policy_lines(settings) + audit_lines(settings) + mcp_lines(settings)
     lines += [f"origin  {origin}" for origin in settings.cors]
     if settings.store:
         responses = (

@@ -55,6 +55,15 @@ def read_audit(top: Table, path: Callable[[Table, str], str]) -> Audit | None:
     return audit
 
 
+def audit_lines(settings: Settings) -> list[str]:
+    """Return the summary line of the audit's file."""
+    if (audit := settings.audit) is None:
+        return []
+    return [
+        f"audit   {audit.path}: decisions about calls, {'with' if audit.arguments else 'without'} arguments, kept for {audit.age:g} s"
+    ]
+
+
 def policy_lines(settings: Settings) -> list[str]:
     """Return the summary lines of the policies."""
     owners = [("all", settings.policy), *((f"key {key.name}", key.policy) for key in settings.keys)]

@@ -10,18 +10,16 @@ import asyncio
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from ...errors import MissingExtra, UsageError
 from ...schema.infer import AnyTool, unique
-from ...schema.suggestions import did_you_mean, listed, near
 from ...toolbox import Toolbox
 from .. import background_loop
 from ..pins import Pins, default_path
-from .config import NO_SDK, address, read_servers, servers_in
+from .config import NO_SDK, address, read_servers, servers_in, unmatched
 from .session import Server
 
 if TYPE_CHECKING:
@@ -211,14 +209,8 @@ class McpTools(Toolbox):
         hide or show the wrong tools."""
         patterns = dict.fromkeys(one for server in self.servers for one in (*server.only, *server.without))
         names = dict.fromkeys(name for server in self.servers for name in server.names)
-        return [
-            UsageError(
-                f"no tool of {', '.join(one.address.description for one in self.servers)} is named {pattern!r}."
-                f"{did_you_mean(near(pattern, names)) or f' There are {listed(names)}'}"
-            )
-            for pattern in patterns
-            if not any(fnmatchcase(name, pattern) for name in names)
-        ]
+        where = ", ".join(one.address.description for one in self.servers)
+        return list(map(UsageError, unmatched(patterns, names, where)))
 
     def _renewed(self) -> None:
         """Handle changed tools of a server. Until all servers are connected, partial results are not published."""

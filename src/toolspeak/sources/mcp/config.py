@@ -6,8 +6,9 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
@@ -16,6 +17,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from ...errors import MissingExtra, UsageError
 from ...files import read_json
 from ...schema.phrases import short
+from ...schema.suggestions import did_you_mean, listed, near
 from ..secret_removal import in_header
 from .server_identity import identity, plain_url
 
@@ -149,8 +151,10 @@ def check_there(address: Address) -> None:
         raise MissingExtra(NO_SDK)
     for program in address.command[:1]:
         if shutil.which(program, path=address.env.get("PATH")) is None:
+            where = "" if os.path.dirname(program) else " on the PATH"
+            what = "no program that may be executed" if os.path.exists(program) else "no program"
             message = "expected a command line or an address (http://host:port/path)"
-            raise UsageError(f"there is no program {short(program)} on the PATH; {message}")
+            raise UsageError(f"there is {what} {short(program)}{where}; {message}")
 
 
 def read_servers(path: str | os.PathLike[str]) -> dict[str, Mapping[str, Any]]:
@@ -158,6 +162,13 @@ def read_servers(path: str | os.PathLike[str]) -> dict[str, Mapping[str, Any]]:
     name. Disabled servers are left out."""
     file = Path(path).expanduser()
     return named_in(read_json(file), file)
+
+
+def unmatched(patterns: Iterable[str], names: Collection[str], where: str) -> Iterator[str]:
+    """Yield a text for each pattern that matches no name of a server's tools."""
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            yield f"no tool of {where} is named {pattern!r}.{did_you_mean(near(pattern, names)) or f' There are {listed(names)}'}"
 
 
 def with_names(spec: str) -> tuple[str, list[str]]:
