@@ -94,16 +94,10 @@ def _served(model: str | None, dialect: Dialect | None, config: str | None) -> t
         return replace(settings, default=name), name, shlex.join(["toolspeak", "serve", *file, "--default", name])
     spec = model or os.environ.get(VARIABLE, DEFAULT)
     name = name_of(spec)
-    configured = settings.models if settings else {}
     try:
         settings = read_settings(flags | {"models": (f"{name}={spec}",), "default": name, "dialect": dialect})
     except UnknownModel as error:
-        if not configured:
-            raise
-        meant = did_you_mean(near(spec, configured))
-        raise UnknownModel(
-            f"{config} has no model {spec[:100]!r}.{meant} It has {listed(configured)}. Any other model needs its full name: {error}"
-        ) from None
+        raise _with_models(error, spec, config, settings) from None
     command = ["toolspeak", "serve", *file, "--model", f"{name}={spec}", "--default", name]
     return settings, name, shlex.join([*command, *(["--dialect", _dialect_label(dialect)] if dialect else [])])
 
@@ -117,6 +111,16 @@ def _configured(settings: Settings, model: str | None, dialect: Dialect | None) 
     if dialect:
         raise UsageError("--dialect applies to the model of --model: in a configuration, set `dialect` of the model")
     return name
+
+
+def _with_models(error: UnknownModel, spec: str, config: str | None, settings: Settings | None) -> UnknownModel:
+    """Return the error for a name that means no model, with the models of the configuration if there is one."""
+    if settings is None:
+        return error
+    return UnknownModel(
+        f"{config} has no model {spec[:100]!r}.{did_you_mean(near(spec, settings.models))} It has {listed(settings.models)}. "
+        f"Any other model needs its full name: {error}"
+    )
 
 
 def _dialect_label(dialect: Dialect) -> str:

@@ -14,7 +14,7 @@ from ...errors import TemplateError, ToolspeakError, UsageError
 from ...files import read_text
 from ...models.http.address import USERINFO, is_loopback
 from ...models.resolve import model as named_model
-from ...schema.suggestions import did_you_mean, listed, near
+from ...schema.suggestions import did_you_mean, near
 from ...sources.dialect_files import load_dialect
 from ...sources.mcp.config import check_there, with_names
 from ...wire.dialect import Dialect
@@ -26,9 +26,9 @@ from ..registry import Models
 from .fields import ENOUGH, File, Table, Unexpected, flag, many, number, one_of, text, whole
 from .mcp_servers import granted, mcp_lines, read_mcp_server
 from .policies import audit_lines, policy_lines, read_audit, read_call_policy
-from .settings import Batches, Budget, Key, Limits, McpServer, ModelSettings, Page, Price, Rates, Settings, Store
+from .prices import check_budget, read_budget, read_price
+from .settings import Batches, Key, Limits, McpServer, ModelSettings, Page, Rates, Settings, Store
 
-MOST_MONEY = 1e12
 SLIP = 0.85
 """How similar, from 0 to 1, a name must be to a known one to count as a misspelling."""
 
@@ -116,23 +116,11 @@ def _model(name: str, table: Table) -> ModelSettings:
         result_tokens=table.take("result_tokens", whole(0, ENOUGH), None),
         clear_results=table.take("clear_results", whole(0, ENOUGH), 0),
         keep_results=table.take("keep_results", whole(1, ENOUGH), 5),
-        price=_price(table.table("price")) if table.has("price") else None,
+        price=read_price(table.table("price")) if table.has("price") else None,
         key=table.secret("key", optional=True),
     )
     table.close()
     return model
-
-
-def _price(table: Table) -> Price:
-    amount = number(0, MOST_MONEY)
-    price = Price(
-        table.take("input", amount, 0.0), table.take("output", amount, 0.0), table.take("cached", amount, None)
-    )
-    for name in ("input", "output"):
-        if not table.has(name):
-            table.wrong("expected the price of a million tokens, such as { input = 0.5, output = 1.5 }", name)
-    table.close()
-    return price
 
 
 def _template(table: Table) -> str | None:
@@ -205,11 +193,7 @@ def _key(name: str, table: Table, models: Mapping[str, ModelSettings], servers: 
     limits = table.table("rates")
     rates = Rates(*(limits.take(one.name, whole(1, ENOUGH), None) for one in fields(Rates)))
     limits.close()
-    amounts = table.table("budget")
-    budget = Budget(
-        amounts.take("tokens", whole(1, ENOUGH), None), amounts.take("money", number(0.000001, MOST_MONEY), None)
-    )
-    amounts.close()
+    budget = read_budget(table.table("budget"))
     metrics = _word(table, "metrics", "own", "all")
     tools = table.take("mcp", many(granted(servers)), None)
     table.close()
@@ -310,23 +294,7 @@ def _check(settings: Settings, file: File) -> None:
         if (other := seen.get(key.digest)) and key.digest:
             file.wrong(("keys", key.name, "hash"), f"this is also the key of {other}")
         seen[key.digest] = key.name
-        _check_budget(key, settings, file)
-
-
-def _check_budget(key: Key, settings: Settings, file: File) -> None:
-    """Find a budget that could not be counted."""
-    place = ("keys", key.name, "budget")
-    if key.budget and settings.store is None:
-        file.wrong(place, 'budgets are counted in a file: expected [store] with path = "FILE"')
-    if file.is_wrong("keys", key.name, "models"):
-        return
-    opened = (model for name, model in settings.models.items() if key.models is None or name in key.models)
-    opened = (model for model in opened if not file.is_wrong("models", model.name, "price"))
-    if key.budget.money is not None and (free := [model.name for model in opened if model.price is None]):
-        message = (
-            f"there is no price of {listed(free)}: expected price = {{ input = …, output = … }} per million tokens"
-        )
-        file.wrong((*place, "money"), message)
+        check_budget(key, settings, file)
 
 
 def check_origins(origins: tuple[str, ...]) -> tuple[str, ...]:
