@@ -41,7 +41,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .types import Pending, Problem, Reply, ToolCall
+from .types import Pending, Problem, Reply, ToolCall, Usage
 
 LONGEST = 6_000
 """The most characters of an error's message: it may quote text of others of any length."""
@@ -50,10 +50,11 @@ LONGEST = 6_000
 class ToolspeakError(Exception):
     """The base class of all errors.
 
-    A message that is longer than LONGEST loses its middle.
+    A message that is longer than LONGEST loses its middle. `spent` is what the replies of a failed request cost.
     """
 
     status = 500
+    spent = Usage()
 
     def __init__(self, *args: object) -> None:
         super().__init__(*(_clipped(one) if isinstance(one, str) else one for one in args))

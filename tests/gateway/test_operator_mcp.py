@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import anthropic
+import httpx
 import openai
 import pytest
 
@@ -137,6 +138,44 @@ def test_tools_of_a_server_run_here_for_unmodified_clients(serve_models: Serve, 
     assert texts == ["It says a lot."] * 5
     assert offered(script) == [True] * 10
     assert all("the note a: Ignore all" in json.dumps(request.messages) for request in script.requests[1::2])
+
+
+def test_the_texts_of_all_rounds_reach_the_client_apart(serve_models: Serve, file: Path) -> None:
+    async def say(one: openai.AsyncOpenAI, other: anthropic.AsyncAnthropic) -> Any:
+        chat = await one.chat.completions.create(**ASKED)
+        chunks = [chunk async for chunk in await one.chat.completions.create(**ASKED, stream=True)]
+        message = await other.messages.create(**ASKED, max_tokens=100)
+        async with other.messages.stream(**ASKED, max_tokens=100) as stream:
+            streamed = await stream.get_final_message()
+        url, rows = str(one.base_url).replace("/v1/", "/api/chat"), list[str]()
+        async with httpx.AsyncClient(headers={"Authorization": "Bearer alice"}) as client:
+            for streams in (False, True):
+                answer = await client.post(url, json=ASKED | {"stream": streams})
+                rows.append("".join(json.loads(line)["message"]["content"] for line in answer.text.splitlines()))
+        return [
+            chat.choices[0].message.content,
+            "".join(choice.delta.content or "" for chunk in chunks for choice in chunk.choices),
+            "".join(block.text for block in message.content),
+            "".join(block.text for block in streamed.content),
+            *rows,
+        ]
+
+    replies = (f"Let me look.{READ}", READ, f"Once more.\n{READ}", "It says a lot.")
+    texts, _ = talk(serve_models, stdio(file), say, *replies * 6)
+    assert texts == ["Let me look.\n\nOnce more.\n\nIt says a lot."] * 6
+
+
+def test_only_the_last_text_counts_where_a_schema_is_wanted(serve_models: Serve, file: Path) -> None:
+    form = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object"}}}
+
+    async def say(one: openai.AsyncOpenAI, _: Any) -> Any:
+        wanted: dict[str, Any] = {**ASKED, "tools": [OWN], "response_format": form}
+        chat = await one.chat.completions.create(**wanted)
+        chunks = [chunk async for chunk in await one.chat.completions.create(**wanted, stream=True)]
+        return chat.choices[0].message.content, "".join(c.delta.content or "" for one in chunks for c in one.choices)
+
+    texts, _ = talk(serve_models, stdio(file), say, *(f"Let me look.{READ}", '{"a": 1}') * 2)
+    assert texts == ('{"a": 1}', '{"a": 1}')
 
 
 def test_a_call_of_the_clients_own_goes_to_the_client(serve_models: Serve, server: McpServer) -> None:

@@ -30,7 +30,8 @@ from .endpoints.health import Readiness
 from .endpoints.responses import Session
 from .endpoints.ui import Interface
 from .errors import refused
-from .hosted_tools import HostedTools, Running, answered
+from .hosted_rounds import answered
+from .hosted_tools import HostedTools, Running
 from .http_exchange import HttpExchange, Receive, Scope, Send
 from .limits.admission import Admission
 from .limits.batch_slots import BatchSlots
@@ -187,7 +188,7 @@ class Gateway:
             return
         exchange.ended = error  # so that no one else ends the request
         answer = refused(error)
-        exchange.record.code = answer.code
+        exchange.record.failed(error, answer.code)
         answer.request_id = exchange.record.id
         if answer.status == 500:
             log.error("request %s failed", exchange.record.id, exc_info=error)

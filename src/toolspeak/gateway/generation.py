@@ -17,15 +17,16 @@ from ..models.pool import Pool
 from ..models.recording import Recorder
 from ..models.speaker import Speaker, new_id
 from ..plan.decide import decide
-from ..plan.json_reply import streams
 from ..plan.reask import usual
 from ..plan.token_estimate import with_estimate
 from ..search.paged_results import PagedResults
 from ..search.router import ToolRouter
 from ..types import Finish, Note, Reply, Request, ToolCall, Usage, copy_with
 from ..wire.grammars.engine_schemas import says_all
-from ..wire.reading.collect import Collector, add_usage
+from ..wire.reading.collect import Collector
+from .attempts_cost import Spent
 from .limits.budgets import Metered
+from .text_gate import TextGate
 
 LEAST = 16
 """The smallest limit of a reply in tokens at which an empty, cut reply means that the context is full."""
@@ -41,7 +42,7 @@ def answer(
     error, and if it is cut at the model's limit, it ends there.
 
     Text is passed on at once, and is not taken back when the model is asked again. Text that must match a schema is
-    held back, unless a grammar enforces it. With `whole` the client gets only the final reply, so every attempt can be
+    held back, unless the model is known to enforce the schema (see `TextGate`). With `whole` the client gets only the final reply, so every attempt can be
     repeated.
 
     `Finished` and the reply sum up the usage and the notes of all attempts. Raises what the model or the decision
@@ -98,39 +99,39 @@ async def with_notes(
 async def _decided(
     request: Request, model: Model, tries: int, live: bool | Collection[str], whole: bool
 ) -> AsyncGenerator[Event | Done[Reply]]:
-    spent = Usage()
     notes: dict[Note, None] = {}
-    streaming = streams(request, model.capabilities)
-    passing = None if whole else _passing(request, model, live)
     can = model.capabilities
-    told = streaming and not whole
-    plan = decide(request, tries=tries, can=can, cut_stands=True, streamed=told, strategies=usual(can))
+    text = TextGate(request, can, whole=whole)
+    passing = None if whole else _passing(request, model, live)
+    plan = decide(request, tries=tries, can=can, cut_stands=True, streamed=lambda: text.passed, strategies=usual(can))
     async with aclosing(_settled(play(plan, model))) as events:
-        async for event in events:
-            match event:
-                case TextDelta() | Logprobs():
-                    if streaming:
+        with Spent(request) as spent:
+            async for event in events:
+                match event:
+                    case TextDelta() | Logprobs():
+                        for piece in text.take(event):
+                            yield piece
+                    case ThoughtDelta():
                         yield event
-                case ThoughtDelta():
-                    yield event
-                case Noted(note):
-                    if passing and passing.begun and note.rule == "re-asked":
-                        raise GenerationError(f"a call that was already being streamed is invalid: {note.detail}")
-                    notes[note] = None
-                    yield event
-                case Finished(_, usage):
-                    spent = add_usage(spent, usage)
-                case Done(reply):
-                    told = passing.rest(reply.calls) if passing else 0
-                    reply = await _counted(_ended(reply, request, spent, notes, told), request, model)
-                    for end in _ending(reply, told, notes, streaming):
-                        yield end
-                    yield Done(reply)
-                case CallStart() | ArgumentsDelta() | CallEnd():
-                    for piece in passing.take(event) if passing else ():
-                        yield piece
-                case _:
-                    pass
+                    case Noted(note):
+                        if passing and passing.begun and note.rule == "re-asked":
+                            raise GenerationError(f"a call that was already being streamed is invalid: {note.detail}")
+                        text.note(note)
+                        notes[note] = None
+                        yield event
+                    case Finished(_, usage):
+                        spent.add(usage)
+                    case Done(reply):
+                        told = passing.rest(reply.calls) if passing else 0
+                        reply = await _counted(_ended(reply, request, spent.usage, notes, told), request, model)
+                        for end in _ending(reply, told, notes, text.passed):
+                            yield end
+                        yield Done(reply)
+                    case CallStart() | ArgumentsDelta() | CallEnd():
+                        for piece in passing.take(event) if passing else ():
+                            yield piece
+                    case _:
+                        pass
 
 
 async def _settled(events: AsyncGenerator[Event | Done[Reply]]) -> AsyncGenerator[Event | Done[Reply]]:
@@ -191,9 +192,9 @@ def _with_room(reply: Reply, request: Request) -> Reply:
     return reply
 
 
-def _ending(reply: Reply, sent: int, notes: dict[Note, None], streaming: bool) -> Iterable[Event]:
-    """Yield what was held back, and the end."""
-    if not streaming and reply.text:
+def _ending(reply: Reply, sent: int, notes: dict[Note, None], passed: bool) -> Iterable[Event]:
+    """Yield what was held back, and the end. `passed`: the text was passed on already."""
+    if not passed and reply.text:
         if reply.logprobs and not reply.calls:
             yield Logprobs([dict(token) for token in reply.logprobs])
         yield TextDelta(reply.text)

@@ -5,28 +5,21 @@ tool of an MCP server: a request that offers the hosted tool then offers the ope
 name of the type. And it may name servers whose tools the models of some keys get besides the client's own, if the model
 is free to choose its calls.
 
-Calls are run here, their results go back to the model, and the reply continues. The client gets the calls and results
-in the format that its API has for calls run by the provider. An API without such a format gets only the text.
+Their calls are run here: see `hosted_rounds`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..api.choice import not_run
 from ..api.incoming import IncomingRequest
 from ..api.named_servers import NamedServer
-from ..drive import Done
-from ..events import ArgumentsDelta, CallEnd, CallResult, CallStart, Event, Finished, Noted
-from ..plan.calls import answer, assistant
-from ..tool_results import LIMIT
-from ..types import Message, Note, Reply, Request, Step, Tool, ToolCall, ToolResult, Usage
-from ..wire.reading.collect import add_usage
+from ..types import Tool
 from .mcp_sources import NO_SERVERS, Source, box, connector, parted
 
 if TYPE_CHECKING:
@@ -36,7 +29,6 @@ log = logging.getLogger(__name__)
 
 HOSTED_TYPES = ("web_search", "web_fetch", "code_execution", "code_interpreter", "file_search", "image_generation")
 """The types of tools that providers run today, without a date. The configuration may name newer ones."""
-Ask = Callable[[Request], AsyncGenerator[Event | Done[Reply]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,123 +180,3 @@ def _choice(incoming: IncomingRequest, running: Mapping[str, Running]) -> str:
     if not fitting:
         raise not_run(kind)
     return "required" if kind == "required" else fitting[0]
-
-
-async def answered(
-    request: Request,
-    running: Mapping[str, Running],
-    ask: Ask,
-    *,
-    reported: Collection[str] = (),
-    longest: int = LIMIT,
-    turns: int = 6,
-    on_run: Callable[[ToolCall], None] = lambda _: None,
-) -> AsyncGenerator[Event | Done[Reply]]:
-    """Yield the events of a reply in which the calls of the tools in `running` are run here.
-
-    The calls in `reported` are events too, each with its result. If a reply also calls tools of the client, it ends there,
-    and its calls of tools in `running` are left out with a note. A result is cut to `longest` characters. After `turns`
-    rounds the model must answer with what it has. `on_run` gets each call before it runs.
-    """
-    so_far = _Turns(request, running, reported, longest, turns, on_run)
-    while not so_far.over:
-        listening = _RoundFilter(running)
-        async with aclosing(ask(so_far.request)) as events:
-            async for event in events:
-                for passed in listening.take(event):
-                    yield passed
-        async with aclosing(so_far.add(listening.reply)) as made:
-            async for one in made:
-                yield one
-
-
-class _Turns:
-    """A reply in several rounds: the `request` for the next one, and whether it is `over`."""
-
-    def __init__(
-        self,
-        request: Request,
-        running: Mapping[str, Running],
-        reported: Collection[str],
-        longest: int,
-        turns: int,
-        on_run: Callable[[ToolCall], None],
-    ) -> None:
-        self.request = request
-        self.over = False
-        self._running, self._reported = running, reported
-        self._longest, self._most, self._on_run = longest, turns, on_run
-        self._spent = Usage()
-        self._steps: list[Step] = []
-
-    async def add(self, reply: Reply) -> AsyncGenerator[Event | Done[Reply]]:
-        """Run the calls of one round, or end with it. Yields the events for the client."""
-        self._spent = add_usage(self._spent, reply.usage)
-        calls = [call for call in reply.calls if call.name in self._running]
-        others = tuple(call for call in reply.calls if call.name not in self._running)
-        if calls and not others:
-            async with aclosing(self._run(reply, calls)) as events:
-                async for event in events:
-                    yield event
-            return
-        self.over = True
-        for event in self._end(reply, calls, others):
-            yield event
-
-    def _end(self, reply: Reply, left: list[ToolCall], calls: tuple[ToolCall, ...]) -> list[Event | Done[Reply]]:
-        notes = [Note("hosted-call-left-out", call.name) for call in left]
-        steps, noted = tuple(self._steps), (*reply.notes, *notes)
-        whole = replace(reply, calls=calls, usage=self._spent, steps=steps, notes=noted)
-        return [*map(Noted, notes), Finished(reply.finish, self._spent), Done(whole)]
-
-    async def _run(self, reply: Reply, calls: list[ToolCall]) -> AsyncGenerator[Event | Done[Reply]]:
-        ran: list[tuple[ToolCall, ToolResult]] = []
-        for call in calls:
-            if call.name in self._reported:  # announced before the call runs, which may take long
-                for event in (CallStart(call.name, call.id), ArgumentsDelta(call.json), CallEnd()):
-                    yield event
-            ran.append((call, await self._result(call)))
-            if call.name in self._reported:
-                yield CallResult(ran[-1][1])
-        reported = [(call, result) for call, result in ran if call.name in self._reported]
-        reply_part = replace(reply, calls=tuple(call for call, _ in reported))
-        self._steps.append(Step(reply_part, tuple(result for _, result in reported)))
-        self._go_on([assistant(reply), *(answer(call, result.text) for call, result in ran)])
-
-    async def _result(self, call: ToolCall) -> ToolResult:
-        self._on_run(call)
-        one = self._running[call.name]
-        return await one.source.run(call, one.name, self._longest)
-
-    def _go_on(self, messages: list[Message]) -> None:
-        """Set the next request. A required call was made, so calls are now optional; after the last round they are
-        forbidden."""
-        tools = self.request.tools or ()
-        if len(self._steps) == self._most:
-            tools = tuple(tool for tool in tools if tool.name not in self._running)
-        self.request = replace(self.request, messages=[*self.request.messages, *messages], tools=tools, choice="auto")
-
-
-class _RoundFilter:
-    """Filters the events of one round: calls of the tools in `running` are held back, and so is its end."""
-
-    def __init__(self, running: Mapping[str, Running]) -> None:
-        self._running = running
-        self._within = False
-        self.reply = Reply()
-
-    def take(self, event: Event | Done[Reply]) -> list[Event]:
-        """Return the events to pass on."""
-        match event:
-            case Done(reply):
-                self.reply = reply
-                return []
-            case Finished():
-                return []
-            case CallStart(name):
-                self._within = name in self._running
-            case _:
-                pass
-        if self._within and isinstance(event, (CallStart, ArgumentsDelta, CallEnd)):
-            return []
-        return [event]

@@ -12,9 +12,12 @@ from typing import Literal, Protocol, runtime_checkable
 from ..events import Event
 from ..types import Request
 
-Capability = Literal["tools", "required", "prompt", "schema", "grammar", "free", "tags", "score", "scored"]
-"""tools: takes tools natively. required: and enforces `choice`. prompt: continues an exact text. schema, grammar:
-enforces them on its output. free: a grammar may describe text as well as calls. tags: enforces structural tags. score:
+Capability = Literal[
+    "tools", "required", "prompt", "schema", "grammar", "free", "tags", "score", "scored", "enforced", "strict"
+]
+"""tools: takes tools natively. required: and enforces `choice`. prompt: continues an exact text. schema: takes a JSON
+Schema for its output. enforced: and is known to enforce any. strict: and is known to enforce one of OpenAI's `strict`
+mode. grammar: enforces a grammar on its output. free: a grammar may describe text as well as calls. tags: enforces structural tags. score:
 returns log-likelihoods. scored: decides on calls by likelihood, so that neither a report of its mistakes nor other
 sampling changes a call."""
 

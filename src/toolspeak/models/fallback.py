@@ -121,6 +121,8 @@ class Adaptive(Wrapper[Model]):
         seen = self.server_capabilities
         can = set(self.http.capabilities) if tools else self.http.capabilities - {"tools"}
         can |= seen.capabilities & BESIDE if seen else set()
+        if seen and seen.can("schema"):
+            can |= {"strict" if hosted(self.http.address.shown) else "enforced"}
         # Where nothing is known, a server of this API may say no to a prompt.
         if seen.can("completions") if seen and "completions" in seen.found else self.http.api == "openai":
             can |= {"prompt"}

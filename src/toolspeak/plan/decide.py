@@ -37,7 +37,7 @@ def decide(
     can: Collection[str] = ("schema",),
     cut_stands: bool = False,
     first: bool = True,
-    streamed: bool = False,
+    streamed: Callable[[], bool] = lambda: False,
     strategies: Sequence[ReaskStrategy] = usual(()),
     tokens: int | None = None,
 ) -> Plan[Reply]:
@@ -45,23 +45,26 @@ def decide(
     Nothing is executed.
 
     `read` converts each reply first. `can` are the model's capabilities: without "schema" the prompt asks for the
-    schema in words, and the model is asked again if the text does not match, unless the events were already passed on
-    (`streamed`). With `cut_stands` a reply that was cut at its length counts, without the call that was cut. If only one
+    schema in words, and the model is asked again if the text does not match, unless the text of the last reply was already
+    passed on (`streamed`). With `cut_stands` a reply that was cut at its length counts, without the call that was cut. If only one
     call is allowed, further ones are dropped with a note, if `first`. If no call is allowed, one in a text is dropped,
     and the model is asked again only if there is no text. `strategies` are the strategies for asking again; `tokens` limits
     the cost of all tries. Raises GenerationError with every attempt if no reply is valid.
     """
     in_prompt = request if request.schema is None or "schema" in can else in_words(request, request.schema)
-    trying = Attempts(in_prompt, strategies, 1 if streamed and request.schema is not None else tries, tokens)
+    trying = Attempts(in_prompt, strategies, tries, tokens)
     while True:
         reply = yield from trying.ask(live=True)
         reply = read(reply) if read else reply
         bounded = _bounded(reply, cut_stands, first and not request.parallel)
-        reply, wrong, again = _judged(bounded, trying.state.expected_request(request, bounded), cut_stands, streamed)
+        sent = request.schema is not None and streamed()
+        reply, wrong, again = _judged(bounded, trying.state.expected_request(request, bounded), cut_stands, sent)
         if not wrong:
             return trying.right(reply)
         if request.choice == "none" and reply.calls and reply.text.strip():
             return trying.right(_in_words(reply))
+        if sent:
+            trying.tries = 1  # nothing may follow a text that was passed on
         try:
             yield from trying.wrong(reply, wrong, again)
         except GenerationError:

@@ -4,7 +4,7 @@ validated."""
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -48,12 +48,6 @@ def order(schema: Schema, tools: bool = False) -> str:
         return f"{where} with one JSON object and nothing else: no other words, no code fence."
     text = json.dumps(schema, ensure_ascii=False)
     return f"{where} with one JSON value and nothing else: no other words, no code fence. It must fit this JSON Schema:\n{text}"
-
-
-def streams(request: Request, can: Collection[str]) -> bool:
-    """Whether the text may be passed on as it arrives: it need not be JSON, or the model's output is constrained to
-    the schema."""
-    return request.schema is None or ("schema" in can and not request.tools)
 
 
 def json_text(reply: Reply, schema: Schema, *, streamed: bool = False) -> tuple[Reply, str]:

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from time import perf_counter, time
 
+from ...errors import ToolspeakError
 from ...events import CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
+from ...types import Usage
 
 UNKNOWN = "unknown"
 """Replaces names from clients that are not configured: no client's text may become a label."""
@@ -90,10 +92,20 @@ class Record:
             elif rule not in POLICY_NOTES:
                 self.repairs[rule] = self.repairs.get(rule, 0) + 1
         elif isinstance(event, Finished):
-            self.tokens_in += event.usage.prompt_tokens
-            self.tokens_out += event.usage.completion_tokens
-            self.estimated |= event.usage.estimated
+            self.count(event.usage)
             self.finish = event.finish
+
+    def count(self, usage: Usage) -> None:
+        """Count the tokens of a reply, or those that a failed request cost."""
+        self.tokens_in += usage.prompt_tokens
+        self.tokens_out += usage.completion_tokens
+        self.estimated |= usage.estimated
+
+    def failed(self, error: Exception, code: str) -> None:
+        """Count what a failed request cost, and note the code of its error."""
+        self.code = code
+        if isinstance(error, ToolspeakError):
+            self.count(error.spent)
 
     def retried(self) -> None:
         """Count a request that was sent to an upstream once more."""

@@ -63,7 +63,7 @@ class Local:
     missing or no GGUF. `defaults` are sampling settings for requests that have none.
     """
 
-    capabilities: frozenset[Capability] = frozenset({"prompt", "schema", "grammar", "free", "score"})
+    capabilities: frozenset[Capability] = frozenset({"prompt", "schema", "enforced", "grammar", "free", "score"})
 
     def __init__(
         self, path: str | os.PathLike[str] | None = None, *, context: int = CONTEXT, defaults: Sampling = NONE

@@ -23,6 +23,8 @@ def able_by(fields: Mapping[str, str]) -> frozenset[Capability]:
     constraints: set[Capability] = {CONSTRAINTS[name] for name in fields if name in CONSTRAINTS}
     if fields.get("grammar_field") == "grammar":
         constraints.add("free")
+    if "schema_field" in fields:
+        constraints.add("enforced")
     return frozenset(constraints)
 
 

@@ -41,7 +41,7 @@ from .address import parse_address, redact
 from .apis import APIS, able_by
 from .counting import count_chat, count_messages, count_text
 from .http_response import cause, drain, read_all, read_start, refusal, whole_url
-from .providers import ANY, Provider
+from .providers import ANY, Provider, hosted
 from .read_timeout import ReadTimeout
 from .sessions import close_sessions, get_session
 from .timeouts import Timeouts, clean_key, timeouts, tries_again
@@ -92,7 +92,9 @@ class Http:
         address = parse_address(url, default_path=self._api.default_path, endpoint=self._api.path)
         self.address = address.root if self._api.path.startswith("/v1") else address
         self.name = name or self.address.shown + (f"#{model}" if model else "")
-        self.capabilities = self._api.native if native else self.plain
+        self.capabilities: frozenset[Capability] = self._api.native if native else self.plain
+        if provider.engine and "schema" in self.capabilities and hosted(self.address.shown):
+            self.capabilities |= frozenset[Capability](("strict",))
         self.timeouts = timeouts(timeout)
         self.retries = tries_again(retries)
         self._key = clean_key(os.environ.get(provider.key_variable, "") if key is None else key)

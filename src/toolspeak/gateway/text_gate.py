@@ -1,0 +1,66 @@
+"""Decides which text of a reply is passed on while the model writes it.
+
+A text without a schema always is. A text that must match a schema can no longer be mended or asked for again once it is
+passed on. So it is passed on only if the model is known to enforce the schema: a probe saw that, a hosted API promises
+it, or the engine runs in this process. A server that only accepts the field may ignore it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from ..api.openai_chat import is_strict
+from ..events import Event, Logprobs, TextDelta
+from ..types import Note, Request
+
+OPENINGS = {"object": "{", "array": "["}
+"""How the JSON text of a type begins."""
+ANY_OPENING = '{["-0123456789tfn'
+
+
+class TextGate:
+    """Passes on the text of a reply, or holds it back; `passed` says whether that of the last attempt was passed on.
+
+    Text that does not begin like a value of the schema is not constrained, whatever is known of the model, and is held
+    back too. So is text for which a part of the schema was left out, because the engine cannot enforce it. With `whole`
+    no text with a schema is passed on.
+    """
+
+    def __init__(self, request: Request, can: Collection[str], *, whole: bool = False) -> None:
+        schema = request.schema
+        self._free = schema is None
+        self._enforced = not whole and _enforced(request, can)
+        self._openings = OPENINGS.get(str((schema or {}).get("type")), ANY_OPENING)
+        self._begin()
+
+    def _begin(self) -> None:
+        self.passed = self._free
+        self._open = self._free or self._enforced
+        self._waiting: list[Event] = []
+
+    def note(self, note: Note) -> None:
+        """Take notice of a note: a new attempt begins, or a part of the schema is not enforced."""
+        if note.rule == "re-asked":
+            self._begin()
+        elif note.rule == "schema-simplified" and not self.passed:
+            self._open = False
+
+    def take(self, event: TextDelta | Logprobs) -> Sequence[Event]:
+        """Return what may be passed on now."""
+        if self.passed:
+            return (event,)
+        if not self._open:
+            return ()
+        self._waiting.append(event)
+        first = event.text.lstrip()[:1] if isinstance(event, TextDelta) else ""
+        if not first:
+            return ()
+        self.passed = self._open = first in self._openings
+        return self._waiting if self.passed else ()
+
+
+def _enforced(request: Request, can: Collection[str]) -> bool:
+    """Whether the model is known to enforce the schema of the request. With tools, a reply may also be a call."""
+    if request.schema is None or request.tools or "schema" not in can:
+        return False
+    return "enforced" in can or ("strict" in can and is_strict(request.schema, root=True))
