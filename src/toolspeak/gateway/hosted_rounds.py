@@ -117,6 +117,11 @@ class _Turns:
             ran.append((call, await self._result(call)))
             if call.name in self._reported:
                 yield CallResult(ran[-1][1])
+        self._took(reply, ran)
+        self._go_on([assistant(reply), *(answer(call, result.text) for call, result in ran)])
+
+    def _took(self, reply: Reply, ran: list[tuple[ToolCall, ToolResult]]) -> None:
+        """Keep the words of a round, and the calls and results that the client sees."""
         reported = [(call, result) for call, result in ran if call.name in self._reported]
         words = reply if self.request.schema is None else replace(reply, text="", logprobs=())
         part = replace(_joined(self.before, words), calls=tuple(call for call, _ in reported))
@@ -124,7 +129,6 @@ class _Turns:
         if reported:
             self._steps.append(Step(part, tuple(result for _, result in reported)))
         self._rounds += 1
-        self._go_on([assistant(reply), *(answer(call, result.text) for call, result in ran)])
 
     async def _result(self, call: ToolCall) -> ToolResult:
         self._on_run(call)
@@ -184,22 +188,29 @@ class _RoundFilter:
                 return [] if _goes_on(reply, self._running) else self._released()
             case Finished():
                 return []
+            case TextDelta() | Logprobs() | ThoughtDelta():
+                return self._words(event)
+            case CallStart(name):
+                self._within = name in self._running
+                return [] if self._within else [*self._released(), event]
+            case ArgumentsDelta() | CallEnd() if self._within:
+                return []
+            case _:
+                return [event]
+
+    def _words(self, event: TextDelta | Logprobs | ThoughtDelta) -> list[Event]:
+        match event:
             case TextDelta() | Logprobs() if self._holds:
                 self._held.append(event)
                 return []
-            case TextDelta(text) if text and self._text_gap:
+            case TextDelta(text) if text:
                 gap, self._text_gap = self._text_gap, ""
-                return [TextDelta(gap), event]
-            case ThoughtDelta(text) if text and self._thought_gap:
+                return [TextDelta(gap), event] if gap else [event]
+            case ThoughtDelta(text) if text:
                 gap, self._thought_gap = self._thought_gap, ""
-                return [ThoughtDelta(gap), event]
-            case CallStart(name):
-                self._within = name in self._running
+                return [ThoughtDelta(gap), event] if gap else [event]
             case _:
-                pass
-        if self._within and isinstance(event, (CallStart, ArgumentsDelta, CallEnd)):
-            return []
-        return [*(self._released() if isinstance(event, CallStart) else ()), event]
+                return [event]
 
     def _released(self) -> list[Event]:
         held, self._held = self._held, []

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ..api.choice import not_run
 from ..api.incoming import IncomingRequest
 from ..api.named_servers import NamedServer
-from ..types import Tool
+from ..types import Request, Tool
 from .mcp_sources import NO_SERVERS, Source, box, connector, parted
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class HostedTools:
         names = list(dict.fromkeys(server for server, _ in grants))
         found = dict(zip(names, await asyncio.gather(*(self._servers[one].tools(one) for one in names)), strict=True))
         named = {name: self._named(incoming, name) for name in names}
-        ran, tools = {**running}, {tool.name: tool for tool in request.tools or ()}
+        ran, tools = {**running}, {tool.name: tool for tool in _tools(request)}
         labels: dict[str, str] = {}
         for server, pattern in grants:
             source = self._servers[server]
@@ -113,7 +113,7 @@ class HostedTools:
         """Return the request with the operator's tools in place of the hosted ones that it asks for, and the sources of
         these tools."""
         running: dict[str, Running] = {}
-        tools = [*(incoming.request.tools or ())]
+        tools = [*_tools(incoming.request)]
         left = set(incoming.ignored)
         used = {tool.name for tool in tools}
         for kind, where in incoming.hosted:
@@ -145,6 +145,11 @@ class HostedTools:
         return None
 
 
+def _tools(request: Request) -> tuple[Tool[..., Any], ...]:
+    """Return the tools that a request offers already."""
+    return tuple(request.tools or ())
+
+
 def _takes_more(incoming: IncomingRequest) -> bool:
     """Whether the operator's tools may be added: unless the request demands a call, forbids calls, or wants only a value
     of a schema. A client that offers no tool and names no server expects that value from one reply."""
@@ -159,7 +164,7 @@ def _with_servers(incoming: IncomingRequest, labels: Mapping[str, str]) -> Incom
     are the servers' labels by the names of the tools. A server that offers no tool stays in the list of ignored fields.
     """
     by_label = {label: list[Tool[..., Any]]() for label in labels.values()}
-    for tool in incoming.request.tools or ():
+    for tool in _tools(incoming.request):
         if tool.name in labels:
             by_label[labels[tool.name]].append(tool)
     ignored, listings = {*incoming.ignored}, dict[str, tuple[Tool[..., Any], ...]]()

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 
 from ..api.openai_chat import is_strict
 from ..events import Event, Logprobs, TextDelta
-from ..types import Note, Request
+from ..types import Note, Request, Schema
 
 OPENINGS = {"object": "{", "array": "["}
 """How the JSON text of a type begins."""
@@ -27,22 +27,21 @@ class TextGate:
     """
 
     def __init__(self, request: Request, can: Collection[str], *, whole: bool = False) -> None:
-        schema = request.schema
-        self._free = schema is None
-        self._enforced = not whole and _enforced(request, can)
-        self._openings = OPENINGS.get(str((schema or {}).get("type")), ANY_OPENING)
+        self._free = request.schema is None
+        self._enforced = False if whole else _enforced(request, can)
+        self._openings = _openings(request.schema)
         self._begin()
 
     def _begin(self) -> None:
         self.passed = self._free
-        self._open = self._free or self._enforced
+        self._open = self._enforced
         self._waiting: list[Event] = []
 
     def note(self, note: Note) -> None:
         """Take notice of a note: a new attempt begins, or a part of the schema is not enforced."""
         if note.rule == "re-asked":
             self._begin()
-        elif note.rule == "schema-simplified" and not self.passed:
+        elif note.rule == "schema-simplified":
             self._open = False
 
     def take(self, event: TextDelta | Logprobs) -> Sequence[Event]:
@@ -59,8 +58,13 @@ class TextGate:
         return self._waiting if self.passed else ()
 
 
+def _openings(schema: Schema | None) -> str:
+    """Return the characters with which a value of the schema may begin."""
+    return ANY_OPENING if schema is None else OPENINGS.get(str(schema.get("type")), ANY_OPENING)
+
+
 def _enforced(request: Request, can: Collection[str]) -> bool:
     """Whether the model is known to enforce the schema of the request. With tools, a reply may also be a call."""
-    if request.schema is None or request.tools or "schema" not in can:
+    if request.tools or not {"enforced", "strict"} & {*can}:
         return False
-    return "enforced" in can or ("strict" in can and is_strict(request.schema, root=True))
+    return "enforced" in can or is_strict(request.schema, root=True)

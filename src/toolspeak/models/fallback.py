@@ -120,9 +120,10 @@ class Adaptive(Wrapper[Model]):
         """The server with all that it is known to be able to do, with or without tools of its own."""
         seen = self.server_capabilities
         can = set(self.http.capabilities) if tools else self.http.capabilities - {"tools"}
-        can |= seen.capabilities & BESIDE if seen else set()
-        if seen and seen.can("schema"):
-            can |= {"strict" if hosted(self.http.address.shown) else "enforced"}
+        if seen:
+            can |= seen.capabilities & BESIDE
+            if seen.can("schema"):
+                can |= {"strict" if hosted(self.http.address.shown) else "enforced"}
         # Where nothing is known, a server of this API may say no to a prompt.
         if seen.can("completions") if seen and "completions" in seen.found else self.http.api == "openai":
             can |= {"prompt"}

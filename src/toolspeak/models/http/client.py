@@ -41,7 +41,7 @@ from .address import parse_address, redact
 from .apis import APIS, able_by
 from .counting import count_chat, count_messages, count_text
 from .http_response import cause, drain, read_all, read_start, refusal, whole_url
-from .providers import ANY, Provider, hosted
+from .providers import ANY, Provider, enforces_strict
 from .read_timeout import ReadTimeout
 from .sessions import close_sessions, get_session
 from .timeouts import Timeouts, clean_key, timeouts, tries_again
@@ -93,7 +93,7 @@ class Http:
         self.address = address.root if self._api.path.startswith("/v1") else address
         self.name = name or self.address.shown + (f"#{model}" if model else "")
         self.capabilities: frozenset[Capability] = self._api.native if native else self.plain
-        if provider.engine and "schema" in self.capabilities and hosted(self.address.shown):
+        if enforces_strict(self.address.shown):
             self.capabilities |= frozenset[Capability](("strict",))
         self.timeouts = timeouts(timeout)
         self.retries = tries_again(retries)

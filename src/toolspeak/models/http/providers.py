@@ -51,9 +51,15 @@ PROVIDERS: dict[str, Provider] = {
     )
 }  # fmt: skip
 
-_HOSTED = frozenset(urlsplit(row.url).hostname for row in PROVIDERS.values() if row.url.startswith("https:"))
+_HOSTED = {urlsplit(row.url).hostname: row.engine for row in PROVIDERS.values() if row.url.startswith("https:")}
+"""The hosts of the known hosted APIs, with the engine that enforces their constraints if that is known."""
 
 
 def hosted(url: str) -> bool:
     """Whether an address is that of a known hosted API, which separates text from control tokens by itself."""
     return urlsplit(url).hostname in _HOSTED
+
+
+def enforces_strict(url: str) -> bool:
+    """Whether an address is that of a hosted API that is known to enforce the schemas of OpenAI's `strict` mode."""
+    return bool(_HOSTED.get(urlsplit(url).hostname))
