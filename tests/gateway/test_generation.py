@@ -90,6 +90,17 @@ def test_a_live_call_that_ends_badly_is_an_error(reply: list[Event]) -> None:
     assert not any(isinstance(event, Finished) for event in events)
 
 
+@pytest.mark.parametrize("choice", ["auto", "required"])
+def test_an_incomplete_call_in_a_reply_that_the_model_ended_is_asked_again(choice: str) -> None:
+    """Its server ended the reply with `stop`, so the call was not cut."""
+    wrong, whole = '[TOOL_CALLS]weather[ARGS]{"days": 3', '[TOOL_CALLS]weather[ARGS]{"days": 4}'
+    events = told(replace(ASKED, choice=choice), Speaker(Scripted([wrong, whole]), "mistral-v13"))
+    assert [call.arguments for call in events[-1].value.calls] == [{"days": 4}]
+    assert events[-1].value.finish == "tool_calls"
+    never = told(replace(ASKED, choice=choice), Speaker(Scripted([wrong], repeat=True), "mistral-v13"))
+    assert isinstance(never[-1], GenerationError)
+
+
 @pytest.mark.parametrize("finish", ["length", "content_filter"])
 @pytest.mark.parametrize("before", [0, 1])
 def test_a_live_call_that_is_cut_ends_with_a_finish_that_says_so(before: int, finish: Any) -> None:

@@ -139,6 +139,36 @@ def test_a_call_that_was_cut_at_max_tokens_says_so_at_every_door() -> None:
         ts.call("sums", tools=TOOLS, model=native([ts.TextDelta("I add"), Finished("length")], repeat=True))
 
 
+CUT = '[TOOL_CALLS]add[ARGS]{"a": 1, "b": 2'
+
+
+def spoken(*texts: str, finish: Any = "stop", tokens: int = 9) -> Speaker:
+    """A text model in the dialect mistral-v13 whose server ends the first reply like this."""
+    first: list[Any] = [ts.TextDelta(texts[0]), Finished(finish, ts.Usage(5, tokens))]
+    return Speaker(ts.Scripted([first, *texts[1:]]), "mistral-v13")
+
+
+@pytest.mark.parametrize("verb", [ts.decide, ts.call])
+def test_an_incomplete_call_in_a_reply_that_the_model_ended_is_asked_again(verb: Any) -> None:
+    model = spoken(CUT, CUT + "}")
+    assert verb("1 + 2?", tools=[add], model=model)
+    with pytest.raises(ts.GenerationError) as wrong:
+        verb("1 + 2?", tools=[add], model=spoken(CUT, CUT, CUT))
+    assert "max_tokens" not in str(wrong.value)
+    assert all(attempt.reply.finish == "tool_calls" for attempt in wrong.value.attempts)
+
+
+@pytest.mark.parametrize("reported", ["length", "stop"])
+def test_an_incomplete_call_at_the_limit_of_tokens_is_cut(reported: str) -> None:
+    """Some servers report `stop` at the limit as well."""
+    broken = [CallStart("add", "c0"), ArgumentsDelta('{"a": 1, "b'), CallEnd(False), Finished(reported, ts.Usage(5, 9))]
+    for make in (lambda: spoken(CUT, CUT, CUT, finish=reported), lambda: native(broken, repeat=True)):
+        with pytest.raises(ts.GenerationError) as cut:
+            ts.decide("1 + 2?", tools=[add], model=make(), max_tokens=9)
+        assert cut.value.attempts[0].reply.finish == "length"
+        assert "Raise max_tokens" in cut.value.attempts[0].error
+
+
 @pytest.mark.parametrize("arguments", ['{"city": "Ro', "[1]", "Rome", '{"city": "Rome"} x'])
 def test_arguments_that_are_no_object_never_pass(arguments: str) -> None:
     with pytest.raises(ts.GenerationError):

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from codec_run import run, same_at_every_cut
 from hypothesis import strategies as st
-from wire_cases import TOOLS, cuts, merged, rules, stream, told
+from wire_cases import DIALECTS, TOOLS, cuts, merged, rules, stream, told
 
 from cost import LINEAR, growth
 from properties import property_test
 from toolspeak.dialects import get
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Noted
+from toolspeak.types import ToolCall
 from toolspeak.wire.decode import Decoder, parse
-from toolspeak.wire.dialect import Json
+from toolspeak.wire.dialect import Dialect, Json
 from toolspeak.wire.holes import json_args
+from toolspeak.wire.prompt.calls import write_calls
 from toolspeak.wire.reading.collect import collect
 
 PARIS = [("weather", {"city": "Paris"}, True)]
@@ -233,21 +236,66 @@ SECTIONED = "<|tool_call_begin|>functions.{}:0<|tool_call_argument_begin|>{}<|to
 
 
 @pytest.mark.parametrize(
-    ("name", "wire", "broken", "rest"),
+    ("name", "wire"),
     [
         ("hermes", '<tool_call>\n{"name": "weather", "arguments": {"city": "Paris"\n</tool_call>\n'
-         '<tool_call>\n{"name": "ping", "arguments": {}}\n</tool_call>', '{"city": "Paris"', "</tool_call>"),
-        ("kimi-k2", SECTION + SECTIONED("weather", '{"city": "Paris"') + SECTIONED("ping", "{}"), '{"city": "Paris"', "<|tool_call_end|>"),
-        ("mistral-v13", '[TOOL_CALLS]weather[ARGS]{"city": "Paris"[TOOL_CALLS]ping[ARGS]{}', '{"city": "Paris"', ""),
+         '<tool_call>\n{"name": "ping", "arguments": {}}\n</tool_call>'),
+        ("kimi-k2", SECTION + SECTIONED("weather", '{"city": "Paris"') + SECTIONED("ping", "{}")),
+        ("mistral-v13", '[TOOL_CALLS]weather[ARGS]{"city": "Paris"[TOOL_CALLS]ping[ARGS]{}'),
     ],
 )  # fmt: skip
-def test_a_string_before_a_closer_ends_and_takes_no_other_call_in(name: str, wire: str, broken: str, rest: str) -> None:
+def test_a_string_before_a_closer_ends_and_takes_no_other_call_in(name: str, wire: str) -> None:
     """Braces are missing behind it. The quote is not one within the string, and the next call is a call."""
     events = stream(get(name), [wire], TOOLS)
     reply = collect(events)
-    first, second = told(reply)
-    assert (first[0], first[2], second) == ("weather", False, ("ping", {}, True))
-    assert (reply.calls[0].json.strip(), reply.text.strip()) == (broken, rest)
+    assert told(reply) == [("weather", {"city": "Paris"}, True), ("ping", {}, True)]
+    assert "unclosed-object" in [note.rule for note in reply.calls[0].notes]
+    assert reply.text.strip() == ""
+    for chunks in cuts(wire, random.Random(name)):
+        assert merged(stream(get(name), chunks, TOOLS)) == merged(events)
+
+
+OBJECTS = [
+    d for d in DIALECTS if re.search(r'"Paris"\s*\}', write_calls([ToolCall("", "weather", {"city": "Paris"})], d))
+]
+"""Dialects that write arguments as a JSON object."""
+
+
+@pytest.mark.parametrize("d", OBJECTS, ids=lambda d: d.name)
+@pytest.mark.parametrize("value", ['"Paris"', "30", "true", '["a", "b"]'])
+def test_a_missing_closer_before_the_closers_of_the_call_is_a_repair(d: Dialect, value: str) -> None:
+    whole = write_calls([ToolCall("", "weather", {"city": "Paris"})], d)
+    begins, after = re.split(r'"Paris"\s*\}', whole, maxsplit=1)
+    if not after.strip():
+        return  # nothing closes the call: only its server knows whether it was cut
+    if re.match(r"\s*,", after):
+        return  # further keys of the call follow, which could be arguments
+    wire = begins + value + after
+    reply = parse(wire, d, TOOLS)
+    assert told(reply) == [("weather", {"city": json.loads(value)}, True)]
+    assert (reply.finish, reply.text.strip()) == ("tool_calls", "")
+    assert "unclosed-object" in [note.rule for note in reply.notes]
+    events = stream(d, [wire], TOOLS)
+    for chunks in cuts(wire, random.Random(d.name)):
+        assert merged(stream(d, chunks, TOOLS)) == merged(events)
+
+
+@pytest.mark.parametrize("d", OBJECTS, ids=lambda d: d.name)
+def test_arguments_after_which_nothing_comes_are_cut(d: Dialect) -> None:
+    whole = write_calls([ToolCall("", "weather", {"city": "Paris"})], d)
+    reply = parse(whole[: whole.rindex('"Paris"') + 7], d, TOOLS)
+    assert (reply.finish, [call.whole for call in reply.calls], reply.text) == ("length", [False], "")
+
+
+@pytest.mark.parametrize("name", ["deepseek-v3", "deepseek-v31", "kimi-k2", "cwm", "functionary-v31", "solar-open"])
+@pytest.mark.parametrize("broken", ['{"city": {"a": 1, "b": 2}', '{"city": [[1], 2'])
+def test_broken_arguments_before_the_closers_of_the_call_are_malformed(name: str, broken: str) -> None:
+    """More than one reading fits, or none. The closers are no text, and the reply was not cut."""
+    wire = write_calls([ToolCall("", "weather", {"city": "Paris"})], get(name)).replace('{"city": "Paris"}', broken)
+    reply = parse(wire, get(name), TOOLS)
+    assert (reply.finish, [call.whole for call in reply.calls]) == ("tool_calls", [False])
+    assert "<" not in reply.text
+    events = stream(get(name), [wire], TOOLS)
     for chunks in cuts(wire, random.Random(name)):
         assert merged(stream(get(name), chunks, TOOLS)) == merged(events)
 

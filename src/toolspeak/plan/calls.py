@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 from ..api.tool_errors import error_text
@@ -15,11 +16,17 @@ from ..schema.check import check, repeated
 from ..schema.coerce import coerce
 from ..schema.phrases import beginning
 from ..schema.suggestions import did_you_mean, listed, near
-from ..types import Message, Note, Problem, Reply, Tool, ToolCall
+from ..types import Message, Note, Problem, Reply, Tool, ToolCall, Usage
 from ..wire.reading.state import DOUBTFUL
 
 AT_LIMIT = Note("cut-call", "the reply reached the limit of its tokens")
 """The note of a call that the server cut because the reply reached `max_tokens`, or the end of the context."""
+
+
+def reached(limit: int | None, usage: Usage) -> bool:
+    """Whether the reply has as many tokens as the request allowed. Some servers report a reply that they cut there as
+    complete."""
+    return usage.completion_tokens >= (inf if limit is None else limit)
 
 
 def checked(call: ToolCall, tools: Sequence[Tool[..., Any]], finish: str = "") -> tuple[ToolCall, list[Problem]]:

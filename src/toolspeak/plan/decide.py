@@ -15,7 +15,7 @@ from ..errors import Attempt, GenerationError, NoCall
 from ..schema.phrases import beginning
 from ..schema.suggestions import listed
 from ..types import Message, Note, Problem, Reply, Request, ToolCall, copy_with
-from .calls import CUT_AT_LIMIT, answer, checked, problem_text
+from .calls import CUT_AT_LIMIT, answer, checked, problem_text, reached
 from .effects import Plan
 from .json_reply import in_words, json_text, order
 from .reask import Attempts, ReaskStrategy, usual
@@ -56,7 +56,7 @@ def decide(
     while True:
         reply = yield from trying.ask(live=True)
         reply = read(reply) if read else reply
-        bounded = _bounded(reply, cut_stands, first and not request.parallel)
+        bounded = _bounded(_cut_at_limit(reply, request.max_tokens), cut_stands, first and not request.parallel)
         sent = request.schema is not None and streamed()
         reply, wrong, again = _judged(bounded, trying.state.expected_request(request, bounded), cut_stands, sent)
         if not wrong:
@@ -121,6 +121,13 @@ def _why_text(reply: Reply) -> str:
     if reply.finish == "length":
         why.append(CUT_AT_LIMIT)
     return "".join(f". {one[:1].upper()}{one[1:]}" for one in why)
+
+
+def _cut_at_limit(reply: Reply, limit: int | None) -> Reply:
+    """The reply, with the finish reason `length` if it reached its limit of tokens with an incomplete call."""
+    if all(call.whole for call in reply.calls):
+        return reply
+    return replace(reply, finish="length") if reached(limit, reply.usage) else reply
 
 
 def _bounded(reply: Reply, cut_stands: bool, one: bool) -> Reply:

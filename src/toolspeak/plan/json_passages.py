@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple, cast
 
 from ..types import Note
-from ..wire.reading.json_reader import json_value
+from ..wire.reading.json_value import json_value
 from ..wire.reading.source import Malformed, Source
 from ..wire.reading.state import DOUBTFUL
 from .code_fences import fenced, unfenced

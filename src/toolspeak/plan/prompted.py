@@ -26,6 +26,7 @@ from ..wire.prompt.control_markers import was_broken
 from ..wire.reading.restoring import Restorer
 from ..wire.render import Rendered, render
 from .attachment_marks import detach, has_parts, put_back
+from .calls import reached
 from .constrain import constrain, unheld
 from .effects import Ask, Plan
 from .json_reply import in_words
@@ -86,7 +87,7 @@ def _rendered(
         rendered = replace(rendered, messages=put_back(rendered.messages, parts))
     prompt = rendered.prompt if raw else ""
     callable_too = request.hidden if request.choice in ("auto", "required") else ()
-    reads = _read_by(Decoder(dialect, (*tools, *callable_too), prompt, ids=ids))
+    reads = _read_by(Decoder(dialect, (*tools, *callable_too), prompt, ids=ids), request.max_tokens)
     if not raw and was_broken(rendered.messages):  # with a raw prompt, the decoder restores them itself
         reads = _restored(reads)
     thinking = None if _says_thinking(dialect, template) else request.thinking
@@ -179,8 +180,8 @@ def _restored(read: Reads) -> Reads:
     return lambda event: restorer.feed(read(event))
 
 
-def _read_by(decoder: Decoder) -> Reads:
-    """Decodes a model's text with a decoder."""
+def _read_by(decoder: Decoder, limit: int | None) -> Reads:
+    """Decodes a model's text with a decoder. `limit` is the request's limit of tokens."""
 
     def read(event: Event | None) -> Iterable[Event]:
         nonlocal last
@@ -192,7 +193,8 @@ def _read_by(decoder: Decoder) -> Reads:
                 return ()
             case None:
                 events = stray.feed(decoder.close())
-                return [_finish(e, last) if isinstance(e, Finished) else e for e in events]
+                calls = decoder.state.call_count > 0
+                return [_finish(e, last, calls, limit) if isinstance(e, Finished) else e for e in events]
             case _:
                 return (event,)
 
@@ -201,10 +203,14 @@ def _read_by(decoder: Decoder) -> Reads:
     return read
 
 
-def _finish(read: Finished, finished: Finished) -> Finished:
-    """The merged finish: the decoder knows about calls, the model about its own limit and its usage."""
-    finish = finished.finish if finished.finish in ("length", "content_filter") else read.finish
-    return Finished(finish, finished.usage)
+def _finish(read: Finished, finished: Finished, calls: bool, limit: int | None) -> Finished:
+    """The merged finish: the decoder knows about calls, the model about its own limit and its usage. If the model ended
+    the reply itself, an incomplete call in it is wrong, not cut."""
+    if finished.finish in ("length", "content_filter"):
+        return finished
+    if read.finish == "length" and not reached(limit, finished.usage):
+        return Finished("tool_calls" if calls else "stop", finished.usage)
+    return Finished(read.finish, finished.usage)
 
 
 def words(
@@ -218,7 +224,7 @@ def words(
     told = put_back(render(messages, (), dialect, laid_out=False).messages, parts)
     sent = replace(request, messages=told, tools=None, hidden=(), choice="auto")
     unwanted = (*(request.tools or ()), *request.hidden) if request.choice == "none" else ()
-    reads = _read_by(Decoder(dialect, unwanted, ids=ids)) if dialect.thinking or unwanted else None
+    reads = _read_by(Decoder(dialect, unwanted, ids=ids), request.max_tokens) if dialect.thinking or unwanted else None
     if was_broken(told):
         reads = _restored(reads or (lambda event: () if event is None else (event,)))
     yield Ask(sent, live=True, recorded=False) if reads is None else Ask(sent, live=True, read=reads, recorded=False)

@@ -11,9 +11,10 @@ from ...events import ArgumentsDelta
 from ...types import Schema, ToolCall
 from ..dialect import Json
 from ..reading.call_repairs import behind
-from ..reading.json_reader import JsonReader, json_value
+from ..reading.json_reader import JsonReader
 from ..reading.json_string import ESCAPES, unescape, unescaped
 from ..reading.json_tokens import IN_QUOTED, IN_STRING, Emit, Note, escaped, quoted, whole_value
+from ..reading.json_value import json_value
 from ..reading.literals import comes, next_visible
 from ..reading.source import (
     CAP,

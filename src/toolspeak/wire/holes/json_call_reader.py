@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 from ...events import ArgumentsDelta, TextDelta, ThoughtDelta
 from ..dialect import ARGS, CALL, ID, INDEX, NAME, TEXT, THOUGHT, JsonCall, Kind, Slot
-from ..reading.json_reader import json_value
 from ..reading.json_string import short_string
 from ..reading.json_tokens import ENDS, quoted
+from ..reading.json_value import json_value
 from ..reading.source import Malformed, Scan, at, expect, following
 from ..reading.state import Call, State
 from . import json_args

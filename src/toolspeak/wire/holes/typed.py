@@ -14,8 +14,8 @@ from collections.abc import Callable
 
 from ...events import ArgumentsDelta
 from ...schema.kinds import ANY, STRING, Kinds
-from ..reading.json_reader import json_value
 from ..reading.json_tokens import NUMBER_OR_WORD, PYTHON, SCALAR, Emit, Note, escaped, quoted, whole_value
+from ..reading.json_value import json_value
 from ..reading.source import CAP, GAP, SPACE, Delta, Malformed, Scan, Source, following, marks, until
 from ..reading.state import State
 from . import keywords

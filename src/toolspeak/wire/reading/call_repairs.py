@@ -3,7 +3,7 @@
 A repair never guesses at an argument. Repairs inside JSON values are in `json_reader` (rules single-quotes,
 python-literal, trailing-comma, bare-key, raw-control, bad-escape, lone-surrogate), those of tags in `holes.tag_reader`
 (other-tags, quoted-key, wrapped-arguments), those of a call's object in `holes.json_call_reader` (no-arguments,
-unclosed-object, collapsed-call). The rest are here: missing-closer, stray-closer, fence, list, no-calls.
+unclosed-object, which `json_value` has as well, collapsed-call). The rest are here: missing-closer, stray-closer, fence, list, no-calls.
 
 An incomplete call is reported with whole=False (rules cut, malformed). So is one of which a part was dropped, or that
 is ambiguous (the rules in `state.DOUBTFUL`): a repair is only valid if it accounts for all the text of the call.
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from .source import GAP, SPACE, Scan, at, following, literal_words
+from .source import GAP, SPACE, Malformed, Scan, at, following, literal_words
 from .state import State
 
 BRACKETS = ("}", "]")
@@ -85,3 +85,26 @@ def after_call(s: State, strays: tuple[str, ...], openers: tuple[str, ...]) -> S
     end = SPACE(s.text, s.pos).end()
     if s.closed and end == len(s.text) and end - s.pos <= GAP:
         s.pos = end
+
+
+def ends_inside(s: State, closers: tuple[str, ...]) -> bool:
+    """Whether the text is over, and its part that is not read yet, or may be read again, does not end with a closer of
+    calls: then it was cut."""
+    if not s.closed:
+        return False
+    start = s.pos if s.recording is None else s.recorded_from
+    return not s.text[max(start, len(s.text) - GAP) :].rstrip().endswith(closers)
+
+
+def break_off(s: State, closers: tuple[str, ...], why: Malformed) -> Scan[None]:
+    """Ends a call that was emitted in part: it stays, with whole=False. Its closers are no text."""
+    s.prompt_length = 0
+    cut = ends_inside(s, closers)
+    s.truncated |= cut
+    s.note("cut" if cut else "malformed", str(why))
+    if s.open_call:
+        s.end_call(s.open_call, whole=False)
+    s.end_complete_call()
+    for _ in range(MOST):
+        if not (yield from at(s, *closers)):
+            break

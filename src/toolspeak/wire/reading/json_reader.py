@@ -26,19 +26,8 @@ from .json_tokens import (
     quoted,
     whole_value,
 )
-from .literals import begins_key, begins_value, comes, next_visible
-from .source import GAP, SPACE, Delta, Machine, Malformed, Scan, Source, Words
-
-
-def json_value(s: Source, emit: Emit, note: Note | None, delta: Delta | None = None, beyond: Words = ()) -> Scan[None]:
-    """Passes one JSON value on. Raises Malformed if it cannot be one; the offending text is not consumed.
-
-    Repaired, each with a note: single and typographic quotes, quotes inside strings, Python's constants, trailing
-    commas, unquoted keys, raw control characters, unknown escapes, lone surrogates. Without `note` nothing is
-    repaired: only valid JSON passes. The words `beyond` may follow the value.
-    """
-    yield from JsonReader(s, emit, note, delta, beyond).run()
-
+from .literals import before_word, begins_key, begins_value, comes, next_visible
+from .source import GAP, SPACE, Delta, Machine, Malformed, Source, Words
 
 # What may come next: a value (V: or the end of its list), a key (K: or the end of its object), a colon, or what
 # follows a value. A word is any run of other characters.
@@ -70,7 +59,7 @@ AFTER_STRING = {VALUE: AFTER, FIRST_VALUE: AFTER, KEY: COLON, FIRST_KEY: COLON}
 class JsonReader(Machine):
     """Reads token by token. `want` is what may come next, `comma` is held back, `quote` opened the current string."""
 
-    __slots__ = ("beyond", "comma", "comma_at", "delta", "emit", "note", "quote", "stack", "want", "watch")
+    __slots__ = ("beyond", "comma", "comma_at", "delta", "emit", "nested", "note", "quote", "stack", "want", "watch")
 
     def __init__(self, s: Source, emit: Emit, note: Note | None, delta: Delta | None, beyond: Words = ()) -> None:
         super().__init__(s, self.begin)
@@ -78,7 +67,7 @@ class JsonReader(Machine):
         self.stack: list[str] = []
         self.want = VALUE
         self.comma = self.quote = ""
-        self.comma_at = 0
+        self.comma_at, self.nested = 0, False
         self.watch = missing_quotes.Watch(named=False)
 
     def begin(self) -> bool:
@@ -138,7 +127,9 @@ class JsonReader(Machine):
             if want not in PLACES[kind]:
                 break
             if kind == OPENER:
-                stack.append("}" if m[1] == "{" else "]")
+                closer = "}" if m[1] == "{" else "]"
+                self.nested |= stack[-1] == closer
+                stack.append(closer)
                 want = FIRST_KEY if m[1] == "{" else FIRST_VALUE
             elif kind == COMMA:
                 want = KEY if stack[-1] == "}" else VALUE
@@ -237,7 +228,9 @@ class JsonReader(Machine):
         if c == ":":
             self.want = VALUE
         elif c == "{" or c == "[":
-            self.stack.append("}" if c == "{" else "]")
+            closer = "}" if c == "{" else "]"
+            self.nested |= self.stack[-1:] == [closer]
+            self.stack.append(closer)
             self.want = FIRST_KEY if c == "{" else FIRST_VALUE
         elif self.stack[-1] != c:
             self.refuse(m, f"{c!r} where none may be")
@@ -269,6 +262,8 @@ class JsonReader(Machine):
         self.want = AFTER_STRING[want]
         if len(word) > SCALAR:
             self.refuse(m, "a long word")
+        if before := before_word(word, self.beyond):
+            word, m = before, TOKEN(self.s.text, self.s.pos, m.start(2) + len(before)) or m
         if self.want == AFTER and NUMBER_OR_WORD(word):
             return self.write(m, m[0])
         if self.note and self.want == AFTER and word in PYTHON:

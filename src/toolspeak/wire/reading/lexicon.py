@@ -65,7 +65,7 @@ class Program:
     - `named`: a message may begin with only a tool's name
     - `unframed` ends a thought that was none; `closers` end a thought, `drafts` begin a call in one, `opening` are
       both
-    - `strays` are closers that a model may write once too often
+    - `closers_of_calls` close a call; `strays` are closers that a model may write once too often
     - `starts` begin messages, `ends` end them; `bare` may begin a message without its start, with only a name before
       the body; `body` begins the body of a call
     - `quotations` maps what begins a quotation to what ends it; `element` is the one that also separates calls in a list
@@ -104,6 +104,7 @@ class Program:
         behind = (*self.fresh, *self.after, *self.unthink, *(c for _, c in d.fences), *literal_words(d.close))
         self.legal = tuple(w for w in dict.fromkeys(behind) if len(w) > 1 or w in self.entries)
         self.strays = _strays(d) if calls else ()
+        self.closers_of_calls = _closers(d)
         self.again = _again(d)
         self.unframed = (*(w for w, kind in self.fresh.items() if kind == FRAME), *(formal if not d.guard else ()))
 
@@ -377,6 +378,13 @@ def _strays(d: Dialect) -> tuple[str, ...]:
     ends = literal_words(last)[-1:] if isinstance(last, str) else ["}"] if isinstance(last, JsonCall) else []
     words = (*ends, *literal_words(d.close)[-1:])
     return (*words, d.items[2].strip()) if d.items else words
+
+
+def _closers(d: Dialect) -> tuple[str, ...]:
+    """What closes a call and its section, without brackets alone."""
+    last = d.call[-1]
+    words = (*(literal_words(last) if isinstance(last, str) else ()), *literal_words(d.close), *d.stop)
+    return tuple(word for word in words if len(word) > 2)
 
 
 @lru_cache(512)

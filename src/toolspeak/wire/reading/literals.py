@@ -24,6 +24,7 @@ _SHORT = rf"""(?:"[^"\\]{{0,{CAP}}}"|'[^'\\]{{0,{CAP}}}')"""
 _HALF_SHORT = rf"""(?:"[^"\\]{{0,{CAP}}}"?|'[^'\\]{{0,{CAP}}}'?)"""
 _WORD = rf"""[^\s,:=()\[\]{{}}'"]{{1,{CAP}}}"""
 
+_RUN = cast("Callable[[str], re.Match[str]]", re.compile(r"""[^\s{}\[\],:"']*""").match)
 SPACES = re.compile(rf"\s{{0,{GAP + 1}}}").match
 NAME = re.compile(rf"""({_KEY}?){_S}[=:]|(['"])({_QUOTED_KEY})\2{_S}[=:]""").match
 """A name with its assignment; group 1 or 3 is the name."""
@@ -84,6 +85,18 @@ def comes(text: str, i: int, words: tuple[str, ...], closed: bool) -> bool | Non
         return False
     rest = text[i:]
     return None if any(w.startswith(rest) for w in words) else False
+
+
+def before_word(text: str, words: tuple[str, ...]) -> str:
+    """The part of a run of letters before the beginning of one of `words` in it; "" if there is none."""
+    places = [place for run in _runs(words) if (place := text.find(run)) > 0]
+    return text[: min(places)] if places else ""
+
+
+@lru_cache(1024)
+def _runs(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words up to where a JSON token ends."""
+    return tuple(run for run in (_RUN(word)[0] for word in words) if len(run) > 1)
 
 
 def begins_value(text: str, i: int, closed: bool) -> bool | None:

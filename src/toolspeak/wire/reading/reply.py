@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 from ...events import Noted, TextDelta, ThoughtDelta
 from ...types import Note
-from .call_repairs import after_call
+from .call_repairs import after_call, break_off, ends_inside
 from .calls import begin, section
 from .heads import note_rest, pass_unread, read_head, tool_name
-from .json_reader import json_value
+from .json_value import json_value
 from .lexicon import (
     CALL,
     CODE,
@@ -320,25 +320,16 @@ def attempt(s: State, p: Program, word: str, thinking: bool) -> Scan[bool]:
     return True
 
 
-def _break_off(s: State, why: Malformed) -> None:
-    """Ends a call that was emitted in part: it stays, with whole=False."""
-    s.prompt_length = 0
-    s.truncated |= s.closed
-    s.note("cut" if s.closed else "malformed", str(why))
-    if s.open_call:
-        s.end_call(s.open_call, whole=False)
-    s.end_complete_call()
-
-
 def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
     """The text left the dialect. What was emitted stays, with whole=False; the rest is given back as text."""
     word = word.strip()
     entry = p.entries.get(word)
     s.broken_list = s.broken_list or bool(entry and entry.formal and entry.section and p.d.items)
     if s.recording is None:
-        _break_off(s, why)
+        yield from break_off(s, p.closers_of_calls, why)
         return True
-    cut = s.closed and not p.d.guard and (entry.formal if entry else word not in ("", *p.fences))
+    marked = entry.formal if entry else word not in ("", *p.fences)
+    cut = all((ends_inside(s, p.closers_of_calls), marked, not p.d.guard))
     s.drop_notes()
     s.failed_openers += 1
     if s.no_reread:
