@@ -208,6 +208,17 @@ def test_a_plain_json_answer_is_not_held_back() -> None:
         assert said + "".join(e.text for e in decoder.close() if isinstance(e, TextDelta)) == text
 
 
+@pytest.mark.parametrize("d", [d for d in TALKING if d.items and d.open], ids=lambda d: d.name)
+@pytest.mark.parametrize("space", ["\n    ", " ", "\n\t", "\n" + " " * 300])
+def test_a_list_whose_opener_is_damaged_reads_the_same_at_every_cut(d: Dialect, space: str) -> None:
+    """Its elements begin on a line of their own: indentation means no quotation, wherever the text is cut."""
+    wire = write_calls(calls_of(("note", {"text": "a", "tags": [], "count": 1})), d)
+    text = d.open.split()[0] + (d.items or ("",))[0].strip() + space + wire[max(0, wire.find("{")) :]
+    whole = merged(stream(d, [text], OFFERED))
+    for chunks in ([*text], *cuts(text, random.Random(5))):
+        assert merged(stream(d, chunks, OFFERED)) == whole
+
+
 @pytest.mark.parametrize("d", TALKING, ids=lambda d: d.name)
 def test_every_cut_of_a_wire_reads_the_same(d: Dialect) -> None:
     text = write_calls(calls_of(("note", {"text": "a\n</x> {b}", "tags": ["1", ""], "count": -1}), ("ping", {})), d)

@@ -34,7 +34,7 @@ from .lexicon import (
     route,
 )
 from .next_mark import CodeBlock, Match, all_of_it, mark, marked_to_its_end, pass_quoted, record_from
-from .source import SPACE, Malformed, Marks, Scan, at, following, marks, skip, until
+from .source import GAP, SPACE, Malformed, Marks, Scan, at, following, marks, skip, until
 from .state import State
 
 FAILURES = 2_000
@@ -346,7 +346,7 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
     if prompt_length:
         return True  # the word was in the prompt: the reply begins only here
     value = word in ("{", "[") and word in p.entries
-    start = _resume_position(s, p, word, value)
+    start = yield from _resume_position(s, p, word, value)
     before, s.pos = s.text[s.pos : start], start
     if word in p.frames and (yield from _ends(s, p.beyond)):
         return True  # a mark that may open a call or be a frame is a frame here
@@ -357,7 +357,7 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
     return False
 
 
-def _resume_position(s: State, p: Program, word: str, value: bool) -> int:
+def _resume_position(s: State, p: Program, word: str, value: bool) -> Scan[int]:
     """Where the text continues after a word that opened nothing: after the word, but before a JSON value."""
     if not word:
         return s.pos
@@ -369,7 +369,9 @@ def _resume_position(s: State, p: Program, word: str, value: bool) -> int:
     if entry and entry.formal and entry.section and p.d.items:  # an element of the list may still be a call
         end = SPACE(s.text, start).end() + len(p.d.items[0].strip())
         if s.text.startswith(p.d.items[0].strip(), end - len(p.d.items[0].strip())):
-            start = SPACE(s.text, end).end()  # on its own line, where indentation does not mean a quotation
+            end -= s.pos  # a distance: positions move while more text arrives
+            yield from following(s, end)  # on its own line, where indentation does not mean a quotation
+            start = min(SPACE(s.text, s.pos + end).end(), s.pos + end + GAP)
     return start
 
 
