@@ -89,6 +89,8 @@ def comes(text: str, i: int, words: tuple[str, ...], closed: bool) -> bool | Non
 
 def before_word(text: str, words: tuple[str, ...]) -> str:
     """The part of a run of letters before the beginning of one of `words` in it; "" if there is none."""
+    if not words:
+        return ""
     places = [place for run in _runs(words) if (place := text.find(run)) > 0]
     return text[: min(places)] if places else ""
 
