@@ -68,7 +68,7 @@ class ModelSettings:
     - `shown` is how many of many tools the model sees, chosen by the question (None: as suits the model; 0: all).
       `shown_tokens` bounds the tokens of their definitions. `pinned` are names, or patterns of names, of tools that the
       model always sees.
-    - `repeats_noticed`: after so many equal calls in a row with equal results, the model is told. `repeats_ended`:
+    - `repeats_noticed`: after so many equal calls in a row with similar results, the model is told. `repeats_ended`:
       after so many, the reply says so and makes no further call (0: never).
     - A result of more than `result_tokens` (None: a quarter of the context, if known; 0: no limit) is shown in part;
       the model can read the rest with the tool `read_more`.
