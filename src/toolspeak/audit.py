@@ -1,7 +1,7 @@
 """Audit log of calls: one line of the logger `toolspeak.audit` for each decision whether a call may run.
 
-A line has who asked, the id of the gateway's request, the digest of the call, the verdict, the rule and the outcome. It has no argument, and no name
-that a client invented. The same call has the same digest in the library and in the gateway. While a trace is recorded,
+A line has who asked, the id of the gateway's request, the digest of the call, the verdict, the rule and the outcome. It
+has no argument, and no name that a client invented. The same call has the same digest in the library and in the gateway. While a trace is recorded,
 each decision is also an event of its span. `SqliteHandler` writes the lines to a SQLite file, on request with the
 arguments.
 """

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from ..http_exchange import Headers
 
 EXPOSED = (
-    b"x-request-id, x-toolspeak-model, x-toolspeak-notes, x-toolspeak-ignored, x-toolspeak-hint, retry-after, x-ratelimit-limit-requests, "
+    b"x-request-id, x-toolspeak-model, x-toolspeak-notes, x-toolspeak-ignored, x-toolspeak-hint, retry-after, "
+    b"x-ratelimit-limit-requests, "
     b"x-ratelimit-remaining-requests, x-ratelimit-reset-requests, x-ratelimit-limit-tokens, "
     b"x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens"
 )

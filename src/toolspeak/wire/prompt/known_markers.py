@@ -1,7 +1,7 @@
 """The control markers of all known families, of a dialect, and of a chat template.
 
-A shape is a pattern of a marker, written with characters, classes, counts and groups of words only, so that `beginning` can derive what a
-text may end with if the next text completes the marker.
+A shape is a pattern of a marker, written with characters, classes, counts and groups of words only, so that `beginning`
+can derive what a text may end with if the next text completes the marker.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 A repair never guesses at an argument. Repairs inside JSON values are in `json_reader` (rules single-quotes,
 python-literal, trailing-comma, bare-key, raw-control, bad-escape, lone-surrogate), those of tags in `holes.tag_reader`
 (other-tags, quoted-key, wrapped-arguments), those of a call's object in `holes.json_call_reader` (no-arguments,
-unclosed-object, which `json_value` has as well, collapsed-call). The rest are here: missing-closer, stray-closer, fence, list, no-calls.
+unclosed-object, which `json_value` has as well, collapsed-call). The rest are here: missing-closer, stray-closer, fence,
+list, no-calls.
 
 An incomplete call is reported with whole=False (rules cut, malformed). So is one of which a part was dropped, or that
 is ambiguous (the rules in `state.DOUBTFUL`): a repair is only valid if it accounts for all the text of the call.
