@@ -6,6 +6,7 @@ import pytest
 
 from toolspeak.dialects import get, names
 from toolspeak.wire.detect import detect
+from toolspeak.wire.finding.model_names import plain
 
 SURE: dict[str, tuple[str, ...]] = {
     # Meta: one template for 3.1 to 3.3; Nvidia's 70B kept it, its Nano, Super and Ultra have their own marks
@@ -31,6 +32,7 @@ SURE: dict[str, tuple[str, ...]] = {
         "nemotron-3-nano:30b",
         "nvidia.nemotron-nano-3-30b",
         "nvidia.nemotron-super-3-120b",
+        "accounts/fireworks/models/nemotron-lightning-3p5-30b-a3b",
     ),
     "llama4-pythonic": ("meta-llama/Llama-4-Scout-17B-16E-Instruct", "us.meta.llama4-maverick-17b-instruct-v1:0"),
     # Qwen: JSON in tags up to Qwen 3, tags for the coders and from 3.5 on
@@ -45,6 +47,8 @@ SURE: dict[str, tuple[str, ...]] = {
         "qwen/qwen-2.5-72b-instruct",
         "accounts/fireworks/models/qwen2p5-72b-instruct",
         "qwen2-5-coder-7b",
+        "qwen25-coder-32b-instruct",
+        "accounts/fireworks/models/qwen-v2p5-14b-instruct",
         "Qwen/QwQ-32B",
         "Qwen/Qwen3-Next-80B-A3B-Instruct",
         # made from them, or asked in the same words
@@ -73,6 +77,9 @@ SURE: dict[str, tuple[str, ...]] = {
         "qwen3-coder-next",
         "Qwen/Qwen3.5-4B",
         "qwen3p6-35b-a3b",
+        "qwen-3.8-27b",
+        "qwen-3-coder",
+        "databricks-qwen35-122b-a10b",
         "Kwaipilot/KAT-Dev-72B-Exp",
         "PrimeIntellect/INTELLECT-3",
     ),
@@ -110,6 +117,8 @@ SURE: dict[str, tuple[str, ...]] = {
         "mistral.ministral-3-8b-instruct",
         "mistralai/Mistral-Large-3-675B-Instruct-2512",
         "mistralai/mistral-large-2512",
+        "mistral/mistral-small-2603",
+        "mistral.devstral-2-123b",
         "mistralai/ministral-8b-2512",
     ),
     # GLM: a name and JSON for the 4 of April 2025 and Z1, tags from 4.5 on
@@ -118,7 +127,7 @@ SURE: dict[str, tuple[str, ...]] = {
     "glm45": ("zai-org/GLM-4.5-Air", "accounts/fireworks/models/glm-4p6", "glm-4-5", "inclusionAI/Ring-2.6-1T"),
     # IQuest-Coder-V1: by their model card, the 40B Instruct as Qwen3, the others as Qwen3-Coder; V2 has marks of its own
     "iquest-coder-v2": ("IQuestLab/IQuest-Coder-V2-40B-Instruct",),
-    "glm47": ("zai.glm-4.7", "accounts/fireworks/models/glm-4p7", "zai-org/GLM-5-FP8"),
+    "glm47": ("zai.glm-4.7", "accounts/fireworks/models/glm-4p7", "zai-org/GLM-5-FP8", "glm53-744b"),
     "harmony": ("openai.gpt-oss-120b-1:0", "gpt-oss:20b", "unsloth/gpt-oss-20b-GGUF"),
     "kimi-k2": ("moonshot.kimi-k2-thinking", "accounts/fireworks/models/kimi-k2p5", "moonshotai/Kimi-Linear-48B-A3B"),
     "minimax-m1": ("MiniMaxAI/MiniMax-M1-80k", "minimax/minimax-01"),
@@ -150,8 +159,10 @@ UNSURE: dict[str, tuple[str, ...]] = {
         "mistral-small-latest",
         "mistral-large-latest",
         "mistralai/Voxtral-Small-24B-2507",
+        "mistral.voxtral-small-24b-2507",
+        "mistral/mistral-small-latest",
     ),
-    "mistral-v13": ("ministral-3b",),
+    "mistral-v13": ("ministral-3b", "mistral/ministral-3b-latest", "mistral/mistral-large-4-0"),
     # by their model cards trained as the A13B was; none of them shows what a call looks like
     "hunyuan-a13b": ("tencent/Hunyuan-4B-Instruct", "tencent/Hunyuan-7B-Instruct"),
     "hermes": ("Qwen/Qwen2-72B-Instruct", "inclusionAI/Ling-lite-1.5"),
@@ -191,6 +202,12 @@ def test_each_name_of_a_dialect_tells_it() -> None:
             if not part.startswith("/") and not part.endswith("-"):
                 found = detect(model=part.removesuffix("?"))
                 assert (found.name, "uncertain" in found.origin) == (name, part.endswith("?"))
+
+
+def test_no_dialect_lists_two_spellings_of_one_name() -> None:
+    for name in names():
+        listed = [plain(part.removesuffix("?")) for part in get(name).models]
+        assert len(listed) == len({*listed}), name
 
 
 def test_a_long_name_costs_no_more_than_it_is_long() -> None:

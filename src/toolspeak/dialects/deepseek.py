@@ -43,7 +43,7 @@ DEEPSEEK_V3 = Dialect(
     control=CONTROL,
     models=(
         *("deepseek-v3", "deepseek-r1", "deepseek-chat-v3"),
-        *("cogito-v2-preview-deepseek", "cogito-v2.1", "cogito-2.1", "cogito-671b"),  # made from DeepSeek's
+        *("cogito-v2-preview-deepseek", "cogito-v2.1", "cogito-671b"),  # made from DeepSeek's
     ),
     thinkers=("deepseek-r1",),
     speech=Speech(

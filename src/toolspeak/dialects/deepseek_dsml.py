@@ -168,6 +168,6 @@ GIGACHAT35 = replace(
     frame=("<|message_sep|>",),
     stop=("<|message_sep|>", "</s>"),
     control=("<|message_sep|>", "<|role_sep|>", "<s>", "</s>", "｜GCML｜"),
-    models=("gigachat-3.5", "gigachat3.5"),
+    models=("gigachat-3.5",),
     speech=Speech(),
 )

@@ -10,5 +10,5 @@ DOTS = Dialect(
     close="\n</dots_function_call>",
     before="\n",
     forms=((JsonCall(also=(("parameters", ARGS),)),),),
-    models=("dots.llm", "dots-llm", "dots-3", "/dots"),
+    models=("dots.llm", "dots-3", "/dots"),
 )

@@ -13,6 +13,6 @@ ERNIE45 = Dialect(
     stop=("</s>",),
     control=("<|im_start|>", "<|im_end|>", "<tool_output>", "</tool_output>", "<s>", "</s>"),
     speech=Speech(results=Results("user", ("<tool_output>\n", RESULT, "\n</tool_output>"))),
-    models=("ernie-4.5", "ernie4.5", "ernie-45"),
+    models=("ernie-4.5",),
     thinkers=("thinking",),
 )

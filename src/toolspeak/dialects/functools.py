@@ -50,7 +50,7 @@ PHI4_MINI = replace(
     also=(("<|tool_call|>", "<|/tool_call|>"),),
     stop=("<|end|>",),
     control=PHI_CONTROL,
-    models=("phi-4-mini", "phi4-mini"),
+    models=("phi-4-mini",),
     speech=replace(FUNCTOOLS.speech, native_results=None),
     layout=Layout(("<|", "|>"), "<|end|>", strip=False),
 )

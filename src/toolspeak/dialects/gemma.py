@@ -17,7 +17,7 @@ GEMMA3 = Dialect(
     thinking=None,
     stop=("<end_of_turn>",),
     control=("<bos>", "<start_of_turn>", "<end_of_turn>"),
-    models=("gemma-3", "gemma3", "gemma-2", "gemma2"),
+    models=("gemma-3", "gemma-2"),
     speech=Speech(results=Results(each=("```tool_output\n", RESULT, "\n```"))),
 )
 
@@ -60,7 +60,7 @@ GEMMA4 = Dialect(
     frame=("<turn|>", "<|tool_response>", "<|channel>", "<|channel>thought", "<channel|>"),
     stop=("<turn|>", "<|tool_response>"),
     control=("<bos>", "<|turn>", "<turn|>", "<|tool>", "<tool|>", "<|tool_response>", "<tool_response|>", "<|think|>"),
-    models=("gemma-4", "gemma4"),
+    models=("gemma-4",),
     speech=Speech(
         results=Results(
             each=("<|tool_response>response:", NAME, '{value:<|"|>', RESULT, '<|"|>}<tool_response|>'), between=""

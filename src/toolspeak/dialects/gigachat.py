@@ -15,7 +15,7 @@ GIGACHAT3 = Dialect(
     frame=("<|message_sep|>", "</s>"),
     stop=("</s>",),
     control=CONTROL,
-    models=("gigachat3", "gigachat-3", "gigachat-20b"),
+    models=("gigachat-3", "gigachat-20b"),
     speech=Speech(native_results=Results("function result", (RESULT,), grouped=False)),
     layout=Layout(("", "<|role_sep|>\n"), "<|message_sep|>\n\n", bos="<s>", strip=False),
 )
@@ -25,5 +25,5 @@ GIGACHAT31 = replace(
     name="gigachat3.1",
     call=("<|function_call|>", JSON_CALL),
     stop=("<|message_sep|>", "</s>"),
-    models=("gigachat3.1", "gigachat-3.1"),
+    models=("gigachat-3.1",),
 )

@@ -67,7 +67,7 @@ GLM45 = Dialect(
     frame=TURN_ENDS,
     stop=(*TURN_ENDS, "<|endoftext|>"),
     control=(*TURNS, "<tool_response>", "</tool_response>"),
-    models=("glm-4.5", "glm4.5", "glm-4.6", "glm4.6", "ring-2.6", "ling-2.6?"),
+    models=("glm-4.5", "glm-4.6", "ring-2.6", "ling-2.6?"),
     speech=Speech(
         (TOOLS_PROMPT, TOOLS, f"{FORMAT_PROMPT}{LINES}"),
         tools=JSON_LINES,
@@ -85,7 +85,7 @@ GLM47 = Dialect(
     frame=TURN_ENDS,
     stop=(*TURN_ENDS, "<|endoftext|>"),
     control=(*TURNS, "<tool_response>", "</tool_response>"),
-    models=("glm-4.7", "glm4.7", "glm-5", "glm5"),
+    models=("glm-4.7", "glm-5"),
     speech=Speech(
         (TOOLS_PROMPT, TOOLS, f"{FORMAT_PROMPT}{ROW}"),
         tools=JSON_LINES,
@@ -105,7 +105,7 @@ SPARK25 = replace(
         "<｜end▁of▁sentence｜>",
         *("<|System|>", "<|User|>", "<|Bot|>", "<|Tool|>", "<tool_response>", "</tool_response>"),
     ),
-    models=("spark-2.5", "spark2.5", "spark-3?", "spark3?"),
+    models=("spark-2.5", "spark-3?"),
     speech=Speech(results=IN_A_ROW),
     layout=None,
 )
@@ -196,7 +196,7 @@ GLM4 = Dialect(
     frame=TURN_ENDS,
     stop=(*TURN_ENDS, "<|endoftext|>"),
     control=TURNS,
-    models=("glm-4-32b", "glm-4-9b", "glm4", "glm-z1", "glm-4?"),
+    models=("glm-4-32b", "glm-4-9b", "glm-z1", "glm-4?"),
     thinkers=("glm-z1",),
     speech=Speech(results=Results(each=(RESULT,)), native_results=Results("observation", (RESULT,), grouped=False)),
     layout=Layout(("<|", "|>\n"), "", bos="[gMASK]<sop>", strip=False),

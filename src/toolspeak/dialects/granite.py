@@ -21,7 +21,7 @@ GRANITE4 = replace(
     thinking=None,
     stop=("<|end_of_text|>",),
     control=CONTROL,
-    models=("granite-4.0", "granite-4.1", "granite-4-", "granite4"),
+    models=("granite-4.0", "granite-4.1", "granite-4"),
     speech=Speech(
         opening=(
             "You are a helpful assistant with access to the following tools. You may call one or more tools to assist"
@@ -49,7 +49,7 @@ GRANITE3 = Dialect(
     frame=("<response>", "</response>", "</tool_call>"),
     stop=("<|end_of_text|>",),
     control=CONTROL,
-    models=("granite-3", "granite3"),
+    models=("granite-3",),
     speech=Speech(
         opening=(
             "You are a helpful assistant with access to the following tools. When a tool is required to answer the"
@@ -66,7 +66,7 @@ GRANITE32 = replace(
     GRANITE3,
     name="granite3.2",
     thinking=Thinking("Here is my thought process:", "Here is my response:"),
-    models=("granite-3.2", "granite3.2"),
+    models=("granite-3.2",),
 )
 
 GRANITE_20B_FC = Dialect(

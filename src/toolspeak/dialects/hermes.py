@@ -39,12 +39,12 @@ HERMES = Dialect(
     stop=("<|im_end|>",),
     thinkers=("qwq", "-thinking"),
     models=(
-        *("hermes-2", "hermes-3", "hermes-4", "hermes3", "hermes4", "deephermes"),
-        *("qwen2.5", "qwen-2.5", "qwen3", "qwen-3", "qwq"),  # their templates; qwen3-coder and qwen3.5 are longer
-        *("exaone-4", "exaone4", "k-exaone", "mimo-7b", "mimo-vl", "smollm3", "trinity", "arcee", "cogito"),
+        *("hermes-2", "hermes-3", "hermes-4", "deephermes"),
+        *("qwen2.5", "qwen3", "qwq"),  # their templates; qwen3-coder and qwen3.5 are longer
+        *("exaone-4", "k-exaone", "mimo-7b", "mimo-vl", "smollm3", "trinity", "arcee", "cogito"),
         *("ling-mini", "ling-flash", "ling-1t", "ring-mini", "ring-flash", "ring-1t"),  # inclusionAI's second ones
         *("arch-function", "arch-agent", "jan-nano", "jan-v1", "tongyi-deepresearch"),  # made from Qwen 2.5 and 3
-        *("athene-v2", "llama-3-groq", "llama3-groq", "tng-r1t2"),
+        *("athene-v2", "llama-3-groq", "tng-r1t2"),
         *("iquest-coder-v1-40b-instruct", "iquest-coder-v1-40b-loop-instruct"),  # the other V1 write Qwen3-Coder's
         "qwen2?",
         "openhermes?",

@@ -12,7 +12,7 @@ INTERNLM2 = Dialect(
     forms=((PARAMETERS,),),
     stop=("<|im_end|>",),
     control=(*CONTROL, "<|interpreter|>"),
-    models=("internlm2", "internlm-2", "internlm3", "internlm-3", "intern-s1"),
+    models=("internlm2", "internlm3", "intern-s1"),
     speech=Speech(native_results=Results("environment name=<|plugin|>", (RESULT,), grouped=False)),
     layout=replace(CHATML, bos="<s>"),
 )

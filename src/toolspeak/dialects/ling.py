@@ -13,7 +13,7 @@ LING3 = Dialect(
     frame=("<|role_end|>",),
     stop=("<|role_end|>",),
     control=("<role>", "</role>", "<|role_end|>", "<tool_response>", "</tool_response>"),
-    models=("ling-3", "ling3"),
+    models=("ling-3",),
     speech=Speech(
         (
             TOOLS_PROMPT,

@@ -45,18 +45,7 @@ LLAMA3_JSON = Dialect(
     thinking=None,
     stop=("<|eot_id|>", "<|eom_id|>"),
     control=CONTROL,
-    models=(
-        "llama-3.1",
-        "llama-3.2",
-        "llama-3.3",
-        "llama3.1",
-        "llama3.2",
-        "llama3.3",
-        "llama-v3.1",
-        "llama-v3.2",
-        "llama-v3.3",
-        "nemotron:70b",
-    ),
+    models=("llama-3.1", "llama-3.2", "llama-3.3", "nemotron:70b"),
     speech=Speech(
         opening=(
             "Environment: ipython\nCutting Knowledge Date: December 2023\n",

@@ -31,7 +31,7 @@ MINICPM5 = Dialect(
     before="\n",
     stop=("<|im_end|>",),
     control=(*CONTROL, "<tool_response>", "</tool_response>"),
-    models=("minicpm5", "minicpm-5"),
+    models=("minicpm5",),
     speech=Speech(
         (TOOLS_PROMPT, TOOLS, FORMAT_PROMPT),
         tools=ToolJson(wrapped=True, lines=True),

@@ -34,8 +34,9 @@ MISTRAL_V3 = Dialect(
     control=CONTROL,
     id_length=9,
     models=(
-        *("mistral-7b", "mistral:7b", "mistral-large-2407", "mistral-large-instruct-2407", "mixtral", "codestral"),
+        *("mistral-7b", "mistral-large-2407", "mistral-large-instruct-2407", "mixtral", "codestral"),
         *("mistral-small-2409", "mistral-small-instruct-2409", "mistral-small:22b"),
+        *("mistral-large-2402?", "mistral-small-2402?"),
         "mistral?",  # on Ollama, Mistral 7B
     ),
 )
@@ -46,8 +47,8 @@ MISTRAL_NEMO = replace(
     open="[TOOL_CALLS]",
     models=(
         *("mistral-nemo", "ministral-8b", "pixtral", "mistral-large-2411", "mistral-large-instruct-2411"),
-        *("mistral-small-24b", "mistral-small:24b", "mistral-small-2501", "mistral-small-2503"),
-        *("mistral-small-3.1", "mistral-small3.1", "mistral-small-3"),
+        *("mistral-small-24b", "mistral-small-2501", "mistral-small-2503"),
+        *("mistral-small-3.1", "mistral-small-3"),
         "voxtral-mini-3b",
         "mistral-small?",
         "mistral-large?",
@@ -63,7 +64,7 @@ MISTRAL_V11 = Dialect(
     stop=("</s>",),
     control=CONTROL,
     id_length=9,
-    models=("mistral-small-3.2", "mistral-small3.2", "mistral-small-2506", "magistral-small-2506", "mistral-medium"),
+    models=("mistral-small-3.2", "mistral-small-2506", "magistral-small-2506", "mistral-medium"),
 )
 
 MISTRAL_V13 = replace(
@@ -74,6 +75,6 @@ MISTRAL_V13 = replace(
     models=(
         *("devstral", "magistral", "ministral-3", "mistral-large-3", "mistral-small-4", "mistral-large-2512"),
         *("ministral-3b-2512", "ministral-8b-2512", "ministral-14b"),
-        "ministral?",
+        *("mistral-small-2603", "ministral?", "mistral-large-4?"),
     ),
 )

@@ -12,7 +12,7 @@ OLMO3 = Dialect(
     thinking=Thinking("<think>", "</think>"),
     stop=("<|im_end|>", "<|endoftext|>"),
     control=(*CONTROL, "<functions>", "</functions>"),
-    models=("olmo-3", "olmo3"),
+    models=("olmo-3",),
     thinkers=("think",),
     speech=Speech(
         (

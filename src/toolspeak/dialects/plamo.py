@@ -20,5 +20,5 @@ PLAMO3 = Dialect(
     frame=("<|plamo:tag|>",),
     stop=("<|plamo:tag|>",),
     control=("<|plamo:begin_", "<|plamo:end_", ":plamo|>", "<|plamo:constrain|>", "<|plamo:msg|>"),
-    models=("plamo-3", "plamo3"),
+    models=("plamo-3",),
 )

@@ -45,5 +45,5 @@ LLAMA4_PYTHONIC = replace(
     stop=("<|eot|>", "<|eom|>"),
     layout=replace(LLAMA3, head=("<|header_start|>", "<|header_end|>\n\n"), end="<|eot|>"),
     control=("<|begin_of_text|>", "<|header_start|>", "<|header_end|>", "<|eot|>", "<|eom|>", "<|eom_id|>", "<|step|>"),
-    models=("llama-4", "llama4"),
+    models=("llama-4",),
 )

@@ -82,7 +82,7 @@ NEMOTRON3 = replace(
     name="nemotron-3",
     before="\n",
     thinking=Thinking(close="\n</think>\n"),
-    models=("nemotron-3", "nemotron-nano-3", "nemotron-super-3", "nemotron-ultra-3", "nemotron3"),
+    models=("nemotron-3", "nemotron-nano-3", "nemotron-super-3", "nemotron-ultra-3", "nemotron-lightning-3"),
     speech=replace(QWEN3_CODER.speech, results=replace(RESULTS, close="\n")),
 )
 
@@ -91,8 +91,8 @@ STEP35 = replace(
     name="step-3.5",
     between="",
     before="",
-    models=("step-3.5", "step3.5", "step-3.7", "step3.7"),
-    thinkers=("step-3.5", "step3.5"),
+    models=("step-3.5", "step-3.7"),
+    thinkers=("step-3.5",),
     speech=Speech(
         (
             "# Tools\n\nYou have access to the following functions in JSONSchema format:\n\n<tools>\n",

@@ -84,6 +84,6 @@ SOLAR_OPEN2 = Dialect(
         *("<|im:start|>", "<|tool:start|>", "<|tool:end|>"),
         *("<|tool_response:start|>", "<|tool_response:end|>"),
     ),
-    models=("solar-open2", "solar-open-2"),
+    models=("solar-open2",),
     speech=Speech(results=Results(each=("<|tool_response:start|>", RESULT, "<|tool_response:end|>"))),
 )

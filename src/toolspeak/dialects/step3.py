@@ -20,5 +20,5 @@ STEP3 = Dialect(
         *("<|BOT|>", "<|EOT|>", "<｜tool_outputs_begin｜>", "<｜tool_outputs_end｜>"),
         *("<｜tool_output_begin｜>", "<｜tool_output_end｜>"),
     ),
-    models=("step-3", "step3"),
+    models=("step-3",),
 )

@@ -11,6 +11,7 @@ from ...errors import TemplateError
 from ..dialect import Dialect
 from ..prompt.jinja import render_template
 from ..reading.lexicon import THINK, program
+from .model_names import plain
 
 SWITCH = re.compile(r"\bif\b").search
 DAY = datetime(2000, 1, 1)
@@ -19,10 +20,10 @@ DAY = datetime(2000, 1, 1)
 
 def with_thoughts(d: Dialect, template: str | None, name: str) -> Dialect:
     """The dialect with thinking `always`, if the template opens a thought in any case; without a template, if models
-    of this name (lower case, with hyphens) do."""
+    of this plain name do."""
     if d.thinking is None or d.thinking.always:
         return d
-    always = _begins(template, d) if template else any(part in name for part in d.thinkers)
+    always = _begins(template, d) if template else any(plain(part) in name for part in d.thinkers)
     return replace(d, thinking=replace(d.thinking, always=True)) if always else d
 
 

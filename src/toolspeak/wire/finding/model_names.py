@@ -2,9 +2,12 @@
 
 The names themselves are in each dialect's file (`models=`).
 
-`name-v3p1`, `maker.name3-1-8b-v1:0`, `Name_3.1` and `name-3-1` are the same version: a `p` or a hyphen between digits
-is a point, and a point before a letter is a hyphen. A part of a name matches only as whole words: not inside a longer
-word or number, and a digit at its end is no version if a size follows (`name-4b` is no 4).
+`name-v3p1`, `maker.name3-1-8b-v1:0`, `Name_3.1`, `name:3.1` and `name-3-1` are the same version: a `p` or a hyphen
+between digits is a point, a point before a letter is a hyphen, and a hyphen or `-v` between a letter and a digit is
+left out. If nothing else matches, `name31` is read as `name3.1`. A part of a name matches only as whole words: not
+inside a longer word or number, and a digit at its end is no version if a size follows (`name-4b` is no 4).
+
+The model's own name decides before its maker's: `maker/maker-large` and `maker.maker-large` are the `maker-large`.
 """
 
 from __future__ import annotations
@@ -18,14 +21,17 @@ from ..dialect import Dialect
 
 POINT = re.compile(r"(?<=\d)[p-](?=\d)").sub
 WORD_POINT = re.compile(r"\.(?=[a-z])").sub
-SPELLING = str.maketrans("_ ", "--")
+VERSION = re.compile(r"(?<=[a-z])-v?(?=\d)").sub
+TWO_DIGITS = re.compile(r"(?<=[a-z]\d)(?=\d(?!\d|[bm](?![a-z0-9])))").sub
+MAKERS = re.compile(r"([a-z-]+\.)+(?=[a-z])").match
+SPELLING = str.maketrans("_ :", "---")
 MOST = 1000
 """The most characters of a name."""
 
 
 def plain(name: str) -> str:
     """A name in the spelling that is used for comparison."""
-    return POINT(".", WORD_POINT("-", name[:MOST].lower().translate(SPELLING)))
+    return VERSION("", POINT(".", WORD_POINT("-", name[:MOST].lower().translate(SPELLING))))
 
 
 def by_name(model: str) -> Dialect | None:
@@ -34,7 +40,22 @@ def by_name(model: str) -> Dialect | None:
     Of several, the one with the longest match, and a certain one before an uncertain one. A derived model has its own
     name first, then that of the model that it is made from. `origin` says if the match is uncertain.
     """
-    name = plain(model)
+    spellings = [plain(part) for part in _without_makers(model[-MOST:].lower())]
+    return next(filter(None, (_by_plain(name, model) for name in (*spellings, *map(_with_point, spellings)))), None)
+
+
+def _without_makers(model: str) -> tuple[str, str, str]:
+    """A name in lower case without its folders and its makers, without its folders, and as it is."""
+    own = model.rpartition("/")[2]
+    makers = MAKERS(own)
+    return own[makers.end() :] if makers else own, own, model
+
+
+def _with_point(name: str) -> str:
+    return TWO_DIGITS(".", name)
+
+
+def _by_plain(name: str, model: str) -> Dialect | None:
     rows = [
         (sure, -i, len(part), -n)
         for n, d in enumerate(known())
