@@ -115,6 +115,12 @@ DOUBTFUL = [
         f'path="/data{", x" * 300},{" " * 200}dry_run{" " * 200}= "true"',
     )),
     ("gemma4", '<|tool_call>call:delete{path:<|"|>/data, dry_run:<|"|>true<|"|>}<tool_call|>'),
+    # the same, and the string ends inside a quotation
+    ("gemma3", "```tool_code\ndelete(path='/data'\ndelete(path='/tmp')\n```"),
+    ("olmo3", "<function_calls>delete(path='/data'\ndelete(path='/tmp')</function_calls>"),
+    ("olmo3", "<function_calls>delete(path='print('/data')</function_calls>"),
+    ("hermes", '<tool_call>{"name": "delete", "arguments": {"path": "rm "/data"}}</tool_call>'),
+    ("pythonic", f"[delete(path='{'x' * 600} '/data')]"),
     # text behind the markers of another dialect
     ("tool-json", f"<tool_call>{CALL}</tool_call> is how it is called."),
     ("tool-json", f"The tag <tool_call>{CALL}</tool_call>" + "<b>" * 60),

@@ -15,6 +15,7 @@ from ...types import Schema
 from ..code_literals import literal_key, literal_text, ordered
 from ..dialect import Keywords
 from ..reading.brackets import KEYED, NAMED, Frame
+from ..reading.call_repairs import behind
 from ..reading.literal_reader import LiteralReader
 from ..reading.source import Malformed, Scan, Source, expect
 from ..reading.state import State
@@ -28,16 +29,26 @@ OBJECT: Kinds = frozenset(["object"])
 PLAIN_NAME = re.compile(r"[^\W\d][\w.-]*").fullmatch
 
 
-def read(s: State, hole: Keywords, schema: Mapping[str, Any], follow: tuple[str, ...]) -> Scan[None]:
-    """Passes the arguments on as JSON text, from before their opener to after their closer.
+def read(
+    s: State, hole: Keywords, schema: Mapping[str, Any], follow: tuple[str, ...], beyond: tuple[str, ...] = ()
+) -> Scan[None]:
+    """Passes the arguments on as JSON text, from before their opener to after their closer. One of the words `beyond`
+    ends them where their last closers are missing.
 
     A string ends only if something legal follows its quotes. After the last string that is one of `follow`, another
     call on its own line, or the end (with an empty `follow`: anything).
     """
     yield from expect(s, hole.open)
-    reader = LiteralReader(s, s.emit_arguments, s.note, hole, schema, follow, streams=True)
+    reader = LiteralReader(s, s.emit_arguments, s.note, hole, schema, follow, beyond, streams=True)
     reader.push(Frame(NAMED if hole.assign == "=" else KEYED, hole.close, "}"), "{")
-    yield from reader.run()
+    try:
+        yield from reader.run()
+    except Malformed:
+        missing = yield from reader.missing()
+        if not missing:
+            raise
+        s.note("unclosed-object", "".join(frame.close for frame in missing))
+        s.emit_arguments("".join(frame.json for frame in missing))
 
 
 def transcode(text: str) -> str | None:
@@ -94,7 +105,8 @@ def grammar(hole: Keywords, schema: Schema, rules: Rules) -> Node:
 
 
 def _read_arguments(s: State, hole: Keywords, schema: Schema, tail: Tail) -> Scan[None]:
-    return read(s, hole, schema, (*tail.follow, tail.again) if tail.again else tail.follow)
+    again = (tail.again,) if tail.again else ()
+    return read(s, hole, schema, (*tail.follow, *again), behind((*tail.words, *again), tail.after))
 
 
 HOLE = ArgumentsHole(

@@ -29,13 +29,20 @@ class Frame:
 
 
 class Brackets:
-    """The open brackets, the innermost last; `follow` is what may come after the outermost."""
+    """The open brackets, the innermost last; `follow` is what may come after the outermost, and `beyond` those words of
+    it that end the call wherever they come."""
 
-    __slots__ = ("follow", "hole", "stack")
+    __slots__ = ("beyond", "follow", "hole", "nested", "stack")
 
-    def __init__(self, hole: Keywords, follow: tuple[str, ...]) -> None:
-        self.hole, self.follow = hole, follow
+    def __init__(self, hole: Keywords, follow: tuple[str, ...], beyond: tuple[str, ...]) -> None:
+        self.hole, self.follow, self.beyond = hole, follow, beyond
         self.stack: list[Frame] = []
+        self.nested = False
+        """Whether a bracket was directly in one of its kind."""
+
+    def push(self, frame: Frame) -> None:
+        self.nested |= bool(self.stack) and self.stack[-1].close == frame.close
+        self.stack.append(frame)
 
     def closes(self, text: str, i: int, closed: bool, in_key: bool, odd: bool) -> bool | str | None:
         """Whether the quote before `i` ends its string, which requires that something legal follows. None if it is not
@@ -48,18 +55,29 @@ class Brackets:
         c = text[j]
         if in_key:
             return c in ":="
-        if self.stack:
-            frame = self.stack[-1]
-            here = comes(text, j, (frame.close,), closed)
-            if here is None:
-                return None
-            if here:
-                return self.leaves(text, j + len(frame.close), closed)
-            if c == ",":
-                return self.goes_on(frame, text, j + 1, closed)
-        if c in "\"'" and j > i and self.hole.escapes and not odd:
+        legal = self.legal(text, j, closed) if self.stack else False
+        if legal is False and c in "\"'" and j > i and self.hole.escapes and not odd:
             return "join"
-        return False
+        return legal
+
+    def legal(self, text: str, i: int, closed: bool) -> bool | None:
+        """Whether the visible text at `i` may follow a value in the innermost bracket."""
+        frame = self.stack[-1]
+        here = comes(text, i, (frame.close,), closed)
+        if here:
+            return self.leaves(text, i + len(frame.close), closed)
+        if here is False:
+            return self.goes_on(frame, text, i + 1, closed) if text[i] == "," else self.over(text, i, closed)
+        return None
+
+    def over(self, text: str, i: int, closed: bool) -> bool | None:
+        """Whether the call ends at the visible character at `i`, whatever is open: one of the words `beyond` comes, or
+        the closer of a list of calls before one or before the end."""
+        here = comes(text, i, self.beyond, closed)
+        if here is not False or text[i] != "]" or "]" not in self.follow:
+            return here
+        j = next_visible(text, i + 1, closed)
+        return None if j is None else j < 0 or comes(text, j, self.beyond, closed)
 
     def leaves(self, text: str, i: int, closed: bool) -> bool | None:
         """Whether the text at `i` may follow the innermost bracket."""
@@ -67,11 +85,16 @@ class Brackets:
         if j is None or j < 0:
             return None if j is None else True
         if len(self.stack) > 1:
-            return comes(text, j, (",", self.stack[-2].close), closed)
+            here = comes(text, j, (",", self.stack[-2].close), closed)
+            return self.over(text, j, closed) if here is False else here
+        return self.call_ends(text, i, j, closed)
+
+    def call_ends(self, text: str, i: int, j: int, closed: bool) -> bool | None:
+        """Whether the visible text at `j` may follow the outermost bracket, which closes before `i`."""
         here = not self.follow or comes(text, j, self.follow, closed)
         if here is False and text[j] in ",;" and not self.hole.escapes:  # another call between the same marks
-            j = next_visible(text, j + 1, closed)
-            return None if j is None else j >= 0 and comes(text, j, self.follow, closed)
+            later = next_visible(text, j + 1, closed)
+            return None if later is None else later >= 0 and comes(text, later, self.follow, closed)
         return begins_key(text, j, self.hole.open, closed) if here is False and "\n" in text[i:j] else here
 
     def goes_on(self, frame: Frame, text: str, i: int, closed: bool) -> bool | None:

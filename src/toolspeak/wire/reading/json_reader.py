@@ -307,15 +307,21 @@ class JsonReader(Machine):
             c = text[i]
             if c in ENDS[quote] and (closes := self.closes(quote, i + 1)) is not False:
                 if closes:
-                    s.pos += 1
-                    emit('"')
-                    self.mode = self.tokens if self.stack else None
+                    self.shut()
                 return bool(closes)
             if c == "\\":
                 if i + 1 == len(text) + s.closed or not self.escape():  # more text decides about the last character
                     return False
             else:
                 self.odd(c)
+
+    def shut(self) -> None:
+        """The string has ended."""
+        if self.watch.open and self.note:
+            self.note("missing-quote", missing_quotes.DETAIL)
+        self.s.pos += 1
+        self.emit('"')
+        self.mode = self.tokens if self.stack else None
 
     def odd(self, c: str) -> None:
         """A quote that ends nothing, or a raw control character."""

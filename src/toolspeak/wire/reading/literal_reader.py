@@ -1,7 +1,7 @@
 """Reads Python and JSON literals as they arrive, and converts them to JSON text. Repairs only what is unambiguous.
 
-Nothing is ever evaluated. Like `json_reader` this is a state machine. The difficulty is the end of a string: models
-forget to escape quotes, so a quote ends its string only if something legal follows (`Brackets`).
+Nothing is ever evaluated. Like `json_reader` this is a state machine; its modes inside a string are in
+`literal_strings`.
 """
 
 from __future__ import annotations
@@ -10,25 +10,21 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from ...events import ArgumentsDelta
 from ...schema.kinds import ANY, STRING, Shapes
 from ..dialect import Keywords
-from . import literals, missing_quotes
-from .brackets import ITEMS, KEYED, NAMED, SPREAD, Brackets, Frame
-from .json_tokens import SCALAR, escaped, quoted
-from .missing_quotes import Watch
-from .source import SPACE, Machine, Malformed, Source
-
-Note = Callable[[str, str], None]
+from . import literals
+from .brackets import ITEMS, KEYED, NAMED, SPREAD, Frame
+from .json_tokens import SCALAR, quoted
+from .literal_strings import Note, StringReader
+from .source import SPACE, Malformed, Scan, Source, following
 
 CLOSERS = {"[": "]", "(": ")", "{": "}"}
-SIMPLE = re.compile(r"\\(.)").sub
 
 
-class LiteralReader(Machine):
+class LiteralReader(StringReader):
     """Reads a literal, mode by mode.
 
-    `schema` is that of all the arguments, `follow` what may come after them. `text_only`: a string is wanted here.
+    `text_only`: a string is wanted here.
     """
 
     def __init__(
@@ -39,22 +35,17 @@ class LiteralReader(Machine):
         hole: Keywords,
         schema: Mapping[str, Any],
         follow: tuple[str, ...] = (),
+        beyond: tuple[str, ...] = (),
         streams: bool = False,
     ) -> None:
-        super().__init__(s, self.value)
-        self.emit, self.note, self.hole = emit, note, hole
-        self.syntax = literals.syntax(hole)
-        self.schema, self.shapes, self.streams = schema, Shapes(schema), streams
+        super().__init__(s, self.value, emit, note, hole, schema, follow, beyond, streams)
+        self.shapes = Shapes(schema)
         self.keys: set[str] = set()
-        self.brackets = Brackets(hole, follow)
-        self.stack = self.brackets.stack
-        self.quote = self.syntax.quotes[hole.quotes[0]]
-        self.in_key = self.odd = self.text_only = False
-        self.watch = Watch(named=True)
+        self.text_only = False
 
     def push(self, frame: Frame, opener: str) -> None:
         self.emit(opener)
-        self.stack.append(frame)
+        self.brackets.push(frame)
         self.go_on(frame)
 
     def wants_text(self, key: str) -> bool:
@@ -74,17 +65,6 @@ class LiteralReader(Machine):
             self.stack[-1].filled |= frame.filled
         self.mode = self.after if self.stack else None
         return True
-
-    def visible(self) -> str:
-        """The next visible character, with everything before it consumed; "" if it has not arrived."""
-        s = self.s
-        text, pos = s.text, s.pos
-        if pos == len(text):
-            return ""
-        if " " < (c := text[pos]) < "\x7f":
-            return c
-        s.pos = pos = SPACE(text, pos).end()
-        return text[pos : pos + 1]
 
     def begin(self, frame: Frame) -> None:
         """One more element begins."""
@@ -206,7 +186,7 @@ class LiteralReader(Machine):
 
     def value(self) -> bool:
         s = self.s
-        if not self.text_only and s.pos < len(s.text) and (m := literals.SURE(s.text, s.pos)):
+        if not self.text_only and (m := literals.SURE(s.text, s.pos)):
             if m[1]:
                 return self.sure(m)
             if not s.closed:
@@ -270,6 +250,11 @@ class LiteralReader(Machine):
                 self.begin(frame)
             self.in_key = False
             return self.open(opener)
+        return self.bare(frame)
+
+    def bare(self, frame: Frame | None) -> bool:
+        """A number or a word, up to what may follow it."""
+        s = self.s
         if not s.closed and literals.HALF_EXPRESSION(s.text, s.pos):
             return False
         m = literals.EXPRESSION(s.text, s.pos) or literals.BARE(s.text, s.pos, s.pos + SCALAR + 1)
@@ -279,8 +264,9 @@ class LiteralReader(Machine):
             return False
         if frame:
             self.begin(frame)
-        self.emit(self.plain(m[0].strip()))
-        s.pos = m.end()
+        word = literals.before_word(m[0], self.brackets.beyond) or m[0]
+        self.emit(self.plain(word.strip()))
+        s.pos += len(word)
         self.mode = self.after if self.stack else None
         return True
 
@@ -296,103 +282,20 @@ class LiteralReader(Machine):
             return quoted(word)
         return number
 
-    def open(self, opener: re.Match[str], joined: bool = False) -> bool:
-        """A string begins, or continues in the next one (`joined`)."""
-        prefix, quote = opener[1].lower(), opener[2]
-        if "f" in prefix or "b" in prefix:
-            self.note("string-prefix", opener[1])
-        if quote not in self.syntax.own:
-            self.note("quotes", quote)
-        self.quote = self.syntax.quotes["r" + quote if "r" in prefix else quote]
-        self.s.pos = opener.end()
-        self.mode = self.content
-        self.watch.begin()
-        if not joined:
-            self.odd = False
-            if (m := self.quote.whole(self.s.text, opener.end())) and self.closes(m.end()) is True:
-                self.s.pos = m.end()
-                return self.shut(f'"{m[1]}"')
-            self.emit('"')
-        return True
-
     def shut(self, text: str) -> bool:
         """A string has ended."""
         self.emit(text)
         self.mode = self.assign if self.in_key else self.after if self.stack else None
         return True
 
-    def content(self) -> bool:
-        """The content of a string, as it arrives."""
-        s, quote, watch = self.s, self.quote, self.watch
-        while True:
-            text, pos = s.text, s.pos
-            end = quote.run(text, pos).end()
-            if end > pos:
-                content = piece = text[pos:end]
-                if not (same := quote.same) or not same(piece):
-                    piece = quoted(SIMPLE(literals.simple, piece) if same and "\\" in piece else piece)[1:-1]
-                self.emit(piece)
-                watch.content += content
-                s.pos = end
-            if end == len(text):
-                if len(watch.content) > missing_quotes.LONG:
-                    watch.shorten()
-                if self.streams:
-                    s.fast_search, s.fast_event, s.watch = quote.lane, ArgumentsDelta, watch
-                return False
-            step = self.escape() if text[end] == "\\" and quote.slash else self.mark()
-            if not step:
-                return False
-            if self.mode != self.content:
-                return True
-
-    def mark(self) -> bool:
-        """A quote, or text that looks like the beginning of one."""
-        s, quote = self.s, self.quote.text
-        here = literals.comes(s.text, s.pos, (quote,), s.closed)
-        if not here:
-            if here is False:
-                self.emit(escaped(s.text[s.pos]))
-                self.watch.content += s.text[s.pos]
-                s.pos += 1
-            return here is False
-        ends = self.closes(s.pos + len(quote))
-        if ends is False:
-            self.odd = True
-            self.note("quote-in-string", "")
-            if literals.DOUBTED(s.text, s.pos + len(quote)):
-                self.note("expression", "")
-            if self.brackets.may_continue(self.watch, s.text, s.pos + len(quote), self.schema):
-                self.note("missing-quote", missing_quotes.DETAIL)
-            self.emit(escaped(quote))
-        elif ends == "join":
-            self.mode = self.another
-        elif ends:
-            self.shut('"')
-        else:
-            return False
-        s.pos += len(quote)
-        return True
-
-    def another(self) -> bool:
-        """The next of several adjacent strings that are one."""
-        opener = self.visible() and self.syntax.opener(self.s.text, self.s.pos, self.s.closed)
-        return bool(opener) and self.open(opener, joined=True)
-
-    def escape(self) -> bool:
-        """A backslash escape that is not a simple one; in a raw string, one at the end of the text."""
-        s = self.s
-        found = literals.escape(s.text, s.pos, s.closed)
-        if found is None:
-            return False
-        text, size, lone = found
-        if lone:
-            self.note("lone-surrogate", "")
-        self.emit(escaped(text))
-        self.watch.content += "\\"
-        s.pos += size
-        return True
-
-    def closes(self, i: int) -> bool | str | None:
-        """Whether the quote before `i` ends its string. None: not known yet; "join": the next string continues it."""
-        return self.brackets.closes(self.s.text, i, self.s.closed, self.in_key, self.odd)
+    def missing(self) -> Scan[list[Frame]]:
+        """The brackets to close, the innermost first, where the call ends before their closers. None if another place
+        fits them too: after a comma, or if one is in another of its kind."""
+        s, frames = self.s, self.stack[::-1]
+        if self.mode != self.after or self.brackets.nested:
+            return []
+        if not (yield from following(s)):
+            return []
+        while (over := self.brackets.over(s.text, SPACE(s.text, s.pos).end(), s.closed)) is None:
+            yield
+        return frames if over else []

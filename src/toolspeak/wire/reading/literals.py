@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Literal, cast
 
 from ..dialect import Keywords
+from .json_tokens import escaped
 from .source import CAP, GAP
 
 CONSTANTS = {"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}
@@ -189,6 +190,7 @@ def number(word: str) -> str | None:
     return sign.strip("+") + whole + "." + (fraction.replace("_", "") or "0") + exponent
 
 
+SIMPLE = re.compile(r"\\(.)").sub
 SAME = re.compile(r'(?:[^"\\\x00-\x1f]++|\\["\\bfnrt])*+').fullmatch
 """String content that means the same in a JSON string."""
 
@@ -210,6 +212,12 @@ class Quote:
         self.run = cast("Callable[[str, int], re.Match[str]]", re.compile(runs[slash]).match)
         self.whole = re.compile(rf'([^{c}"\\\x00-\x1f]*){re.escape(text)}').match
         self.lane = re.compile(rf'[{c}"\\\x00-\x1f]').search
+
+    def json(self, content: str) -> str:
+        """Content that `run` matches, as it is written in a JSON string."""
+        if self.same is None:
+            return escaped(content)
+        return content if self.same(content) else escaped(SIMPLE(simple, content))
 
 
 class Syntax:

@@ -2,7 +2,8 @@
 
 A quote inside a string usually was not escaped. But if the string's own closing quote is missing, the string swallows
 the next member of its bracket: `{"title": "Lunch, "body": "pizza"}`. The second reading is recognized by structure:
-after a comma or a quote comes what begins a member. Such quotes are rare, so the content before one is only collected,
+after a comma or a quote comes what begins a member. A string that swallowed the next call ends inside a quotation:
+`f(a='x)` and `g(b='y')` on the next line. Such quotes are rare, so the content before one is only collected,
 also what the decoder passes on without the readers. Of many pieces the part is kept that may begin a member, so that the
 result does not depend on how the text is cut.
 """
@@ -24,24 +25,28 @@ QUOTED = re.compile(_OPENING).fullmatch
 NAMED = re.compile(rf"{_OPENING}(?:[^\W\d]\w{{0,{CAP}}}\s{{0,{GAP}}}(?:[=:]\s{{0,{GAP}}})?)?").fullmatch
 """Matches what may stand before a quoted value, with its unquoted name; or the beginning of that."""
 
+QUOTATION = re.compile(r"""[\s(\[{=<,:]?"[^\s"'()\[\]{},.;:!?]""").fullmatch
+"""Matches a quote that begins a quotation, with the characters around it."""
+
 
 class Watch:
     """Collects the content of one string after another, and looks at it when a quote comes that does not end the string.
 
     `content` is that since the last such quote, which counts as a comma; or its end, if it is long. `key`: the last
-    quote may have begun the key of a member.
+    quote may have begun the key of a member. `open`: the quotations inside the string that are not closed.
     """
 
-    __slots__ = ("_begins", "content", "key")
+    __slots__ = ("_begins", "content", "key", "open")
 
     def __init__(self, named: bool) -> None:
         self._begins = NAMED if named else QUOTED
         self.content = ""
         self.key = False
+        self.open = 0
 
     def begin(self, piece: str = "") -> None:
         """A string begins, with this piece of its content."""
-        self.content, self.key = piece, False
+        self.content, self.key, self.open = piece, False, 0
 
     def let_pass(self, s: Source, search: Search, delta: Delta | None) -> None:
         """Lets further content pass at once, up to what `search` finds."""
@@ -53,7 +58,7 @@ class Watch:
     def shorten(self) -> None:
         """Keeps of the content what may begin a member."""
         member = self._member()
-        self.content = "" if member is None else "," + member
+        self.content = self.content[-1:] if member is None else "," + member
 
     def _member(self) -> str | None:
         """The content since the last comma or quote; None if no member begins like this."""
@@ -64,6 +69,8 @@ class Watch:
         """A quote before `i` that does not end the string: whether it may begin a member, whether it may end the key of
         one, and the unquoted name before it with its `=` or `:` (None if there is none)."""
         after, member = _visible(text, i), self._member()
+        opens = QUOTATION(self.content[-1:] + '"' + text[i : i + 1])
+        self.open = self.open + 1 if opens else max(self.open - 1, 0)
         name = None if member is None else member.strip(BRACKETS)
         begins, ends = name == "", self.key & (after == ":")
         self.content, self.key = ",", begins | (after == ",")
