@@ -158,7 +158,7 @@ async def main() -> None:
         return
     chooser = Chooser(ts.model(given.model))
     ways = {
-        "search": ToolRouter(chooser, index, shown=10),
+        "search": ToolRouter(chooser, index, max_tools=10),
         "levels": HierarchyRouter(chooser, index=index, most=given.most, looks=given.looks),
     }
     for way, model in ways.items():

@@ -214,7 +214,11 @@ def test_cases_under_way_at_once_keep_their_own_records(cases: list[evals.Case],
     settings = Settings(at_once=3, prices={"slow": (1.0, 5.0)})
     heard: list[tuple[int, int]] = []
     records = evals.run(
-        cases, [Contender(model)], tmp_path / "out", settings, heard=lambda _, done, total: heard.append((done, total))
+        cases,
+        [Contender(model)],
+        tmp_path / "out",
+        settings,
+        on_record=lambda _, done, total: heard.append((done, total)),
     )
     assert model.most == 3
     assert heard == [(i, 5) for i in range(1, 6)]

@@ -123,9 +123,9 @@ def test_few_tools_are_shown_as_they_came(count: int) -> None:
     assert model.requests[0] is request
 
 
-@pytest.mark.parametrize("shown", [100, 200])
-def test_no_more_are_shown_than_providers_take(shown: int) -> None:
-    found = shown_for(asking("Cancel my hotel"), shown=shown, tokens=1_000_000)
+@pytest.mark.parametrize("max_tools", [100, 200])
+def test_no_more_are_shown_than_providers_take(max_tools: int) -> None:
+    found = shown_for(asking("Cancel my hotel"), max_tools=max_tools, tokens=1_000_000)
     assert "cancel_hotel" in found
     assert len(found) <= 128
 
@@ -157,7 +157,7 @@ def test_the_context_is_what_a_model_or_the_least_of_several_tells() -> None:
 def test_what_is_pinned_demanded_or_used_is_shown_whatever_is_asked() -> None:
     request = asking("Cancel my hotel")
     assert "get_loan" in shown_for(request, pinned=["get_loan"])
-    found = shown_for(request, pinned=["*_loan", "no_such_*"], shown=3)
+    found = shown_for(request, pinned=["*_loan", "no_such_*"], max_tools=3)
     assert {"get_loan", "cancel_loan", "cancel_hotel"} < set(found)
     assert len(found) == 10 + 3 + 1
     demanded = shown_for(asking("Cancel my hotel", choice="get_loan"))
@@ -198,24 +198,24 @@ def test_what_is_demanded_is_shown_for_that_request_alone(pinned: list[str]) -> 
 
 
 def test_a_short_question_points_back_and_an_error_asks_too() -> None:
-    assert "book_train" not in shown_for(asking("Cancel my hotel please, and tell the user"), shown=5)
-    assert "book_train" in shown_for(asking("Please book me a train", "and in Paris?"), shown=5)
+    assert "book_train" not in shown_for(asking("Cancel my hotel please, and tell the user"), max_tools=5)
+    assert "book_train" in shown_for(asking("Please book me a train", "and in Paris?"), max_tools=5)
     failed: list[Message] = [
         {"role": "user", "content": "Cancel my hotel please, and tell the user"},
         {"role": "assistant", "content": None, "tool_calls": [
             {"id": "1", "type": "function", "function": {"name": "cancel_hotel", "arguments": "{}"}}]},
         {"role": "tool", "tool_call_id": "1", "content": '{"error": "find the invoice first"}'},
     ]  # fmt: skip
-    assert "find_invoice" in shown_for(Request(failed, TOOLS), shown=5)
+    assert "find_invoice" in shown_for(Request(failed, TOOLS), max_tools=5)
     failed[-1]["content"] = "find the invoice first"
-    assert "find_invoice" not in shown_for(Request(failed, TOOLS), shown=5)
+    assert "find_invoice" not in shown_for(Request(failed, TOOLS), max_tools=5)
 
 
 def test_a_question_in_a_script_without_spaces_points_back_only_if_it_is_short() -> None:
     tools = (*TOOLS, Tool("get_tq", "查询城市的天气预报"), Tool("get_yj", "发送电子邮件给联系人"))
     before = "北京明天天气预报怎么样"
-    assert "get_tq" in shown_for(asking(before, "那上海呢？", tools=tools), shown=1)
-    found = shown_for(asking(before, "给张三发一封电子邮件，说我不能去参加会议了", tools=tools), shown=1)
+    assert "get_tq" in shown_for(asking(before, "那上海呢？", tools=tools), max_tools=1)
+    found = shown_for(asking(before, "给张三发一封电子邮件，说我不能去参加会议了", tools=tools), max_tools=1)
     assert "get_yj" in found
     assert "get_tq" not in found
 
@@ -249,7 +249,7 @@ def test_a_name_that_is_taken_is_not_taken_again() -> None:
 
 
 def test_wrong_settings_are_told() -> None:
-    for options in ({"shown": 0}, {"tokens": "many"}, {"pinned": "get_loan"}, {"pinned": [5]}, {"index": [TOOLS]}):
+    for options in ({"max_tools": 0}, {"tokens": "many"}, {"pinned": "get_loan"}, {"pinned": [5]}, {"index": [TOOLS]}):
         with pytest.raises(ts.UsageError, match=next(iter(options))):
             ToolRouter(native(), **options)  # type: ignore[arg-type]
     with pytest.raises(ts.UsageError, match=r"ts\.model\('local'\), received 'local'"):
@@ -317,9 +317,9 @@ def test_what_a_program_says_beside_the_user_is_no_question() -> None:
         {"type": "text", "text": "<env note='x'>cancel the hotel</env>"},
         {"type": "text", "text": "send an invoice to the user please"},
     ]
-    found = shown_for(Request([{"role": "user", "content": parts}], TOOLS), shown=1)
+    found = shown_for(Request([{"role": "user", "content": parts}], TOOLS), max_tools=1)
     assert found[0] == "send_invoice"
-    found = shown_for(asking("<b>cancel the hotel</b>"), shown=1)  # nothing else was said
+    found = shown_for(asking("<b>cancel the hotel</b>"), max_tools=1)  # nothing else was said
     assert found[0] == "cancel_hotel"
 
 
@@ -452,7 +452,7 @@ def test_a_call_beside_another_to_a_tool_that_is_not_shown_does_not_vanish(diale
     ]
     text = str(ts.render(said, TOOLS, dialect).messages[-1]["content"])
     model = Speaker(Scripted([text]), dialect)
-    reply = ts.decide("Cancel my hotel", tools=TOOLS, model=ToolRouter(model, shown=3))
+    reply = ts.decide("Cancel my hotel", tools=TOOLS, model=ToolRouter(model, max_tools=3))
     assert [call.name for call in reply.calls] == ["cancel_hotel", "get_loan"]
     assert reply.text == ""
 
@@ -671,13 +671,13 @@ def test_an_index_is_taken_for_its_tools_and_finds_by_its_examples() -> None:
     assert reply.steps[0].results[0].value == "get_loan 7"
     assert "get_loan" in names(model.requests[0])
     other = native(said("Done"))
-    ts.run("I am broke", tools=index, model=ToolRouter(other, shown=1, pinned=["send_tax"]))
+    ts.run("I am broke", tools=index, model=ToolRouter(other, max_tools=1, pinned=["send_tax"]))
     assert names(other.requests[0]) == ["get_loan", "send_tax", "search_tools"]
 
 
 def test_a_text_model_that_is_wrapped_by_hand_is_spoken_for() -> None:
     text = Scripted(['{"tool": "cancel_hotel", "tool_input": {"which": "7"}}'])
-    reply = ts.decide("Cancel my hotel", tools=TOOLS, model=ToolRouter(text, shown=3))
+    reply = ts.decide("Cancel my hotel", tools=TOOLS, model=ToolRouter(text, max_tools=3))
     assert [call.name for call in reply.calls] == ["cancel_hotel"]
     assert [note.detail for note in reply.notes] == ["3 of 160"]
     assert str(text.requests[0].messages[0]["content"]).count('"name"') == 4
@@ -694,7 +694,7 @@ def test_a_box_is_indexed_once() -> None:
 def test_others_on_the_ladder_are_shown_as_much() -> None:
     wrong, right = called("cancel_hotel", which=1), called("cancel_hotel")
     first, other = native(wrong, wrong), native(right)
-    reply = ts.decide("Cancel my hotel", tools=TOOLS, model=ToolRouter(first, shown=3), reask=[other])
+    reply = ts.decide("Cancel my hotel", tools=TOOLS, model=ToolRouter(first, max_tools=3), reask=[other])
     assert reply.calls[0].name == "cancel_hotel"
     assert len(names(other.requests[0])) == 4
 

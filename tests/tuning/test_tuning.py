@@ -96,7 +96,7 @@ def test_each_question_is_put_once_and_few_to_forms_that_are_bad(speaks: Speaks,
     server = speaks("hermes")
     heard: list[tuple[int, int]] = []
     outcome = tuning.tune(
-        server.name, TOOLS, tmp_path / "out", heard=lambda _, done, total: heard.append((done, total))
+        server.name, TOOLS, tmp_path / "out", on_record=lambda _, done, total: heard.append((done, total))
     )
     assert max(Counter(server.asked).values()) == 1
     times = Counter(dialect for dialect, _ in server.asked)

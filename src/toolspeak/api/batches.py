@@ -78,8 +78,8 @@ def write_usage(tokens_in: int, tokens_out: int) -> Payload:
 
 def read_usage(body: Any) -> tuple[int, int]:
     """Return the input and output tokens in the body of a response of any endpoint."""
-    told = cast("Payload", body) if isinstance(body, dict) else {}
-    usage = told.get("usage")
+    response = cast("Payload", body) if isinstance(body, dict) else {}
+    usage = response.get("usage")
     if not isinstance(usage, dict):
         return 0, 0
     counts = cast("Payload", usage)

@@ -16,16 +16,16 @@ from .json_stream import Payload, record
 def function(tool: Payload) -> Payload:
     """Return the function for a custom tool."""
     form = grammar(tool)
-    taken: Payload = {"type": "string"}
-    said = tool.get("description") or ""
+    field: Payload = {"type": "string"}
+    about = tool.get("description") or ""
     if form:
-        said += f"\n\nThe input must fit this {form.get('syntax')} grammar:\n{form.get('definition')}"
+        about += f"\n\nThe input must fit this {form.get('syntax')} grammar:\n{form.get('definition')}"
     if form.get("syntax") == "regex":
-        taken["pattern"] = f"^({form.get('definition')})$"
+        field["pattern"] = f"^({form.get('definition')})$"
     elif is_enforced(tool):
-        taken[KEYWORD] = form.get("definition")
-    schema = {"type": "object", "properties": {"input": taken}, "required": ["input"], "additionalProperties": False}
-    return {"name": tool["name"], "description": said.strip(), "parameters": schema}
+        field[KEYWORD] = form.get("definition")
+    schema = {"type": "object", "properties": {"input": field}, "required": ["input"], "additionalProperties": False}
+    return {"name": tool["name"], "description": about.strip(), "parameters": schema}
 
 
 def custom_input(arguments: str) -> str:

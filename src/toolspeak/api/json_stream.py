@@ -187,7 +187,7 @@ def paired(text: str) -> str:
     """Replace lone surrogates in JSON text, which could be neither shown nor sent."""
     if "\\ud" not in text and "\\uD" not in text:
         return text
-    return ESCAPE.sub(lambda found: r"\ufffd" if found[1] else found[0], text)
+    return ESCAPE.sub(lambda match: r"\ufffd" if match[1] else match[0], text)
 
 
 def sound(body: Payload) -> Payload:

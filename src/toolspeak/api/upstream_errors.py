@@ -98,8 +98,8 @@ def prompt_too_long(body: Any, message: str) -> PromptTooLong | None:
     tokens, limit = _whole(error.get("n_prompt_tokens")), _whole(error.get("n_ctx"))
     limit = _limit_in(message) if limit is None else limit
     tokens = _prompt_tokens_in(limit, message) if tokens is None else tokens
-    told = f"the prompt is too long for the model's context: {message.rstrip('.')}. Give fewer tools or messages"
-    return PromptTooLong(told, tokens=tokens, limit=limit)
+    problem = f"the prompt is too long for the model's context: {message.rstrip('.')}. Give fewer tools or messages"
+    return PromptTooLong(problem, tokens=tokens, limit=limit)
 
 
 def _limit_in(message: str) -> int | None:

@@ -113,30 +113,30 @@ async def prepared(
     """Return the Asker for a model and a verb with these options. Raises UsageError."""
     if verb not in VERBS:
         raise UsageError(f"verb: expected {', '.join(VERBS)}, received {verb!r:.80}")
-    given = cast("Options", dict(options))
-    name = _name(given)
-    given["model"] = _model(name, dialect, verb)
+    picked = cast("Options", dict(options))
+    name = _name(picked)
+    picked["model"] = _model(name, dialect, verb)
     how: Extraction | None = None
     if verb == "extract":
         if tools:
             raise UsageError("tools: extract takes a kind and no tools")
         how = extracting(kind)
-        tools, given["choice"], given["parallel"] = (how.tool,), how.tool.name, False
+        tools, picked["choice"], picked["parallel"] = (how.tool,), how.tool.name, False
     elif kind is not None:
         raise UsageError(f"kind: only extract takes one, and the verb is {verb}")
-    system = given.pop("system", None)
-    made = job("", tools, given)
+    system = picked.pop("system", None)
+    base_job = job("", tools, picked)
     if verb == "run":
-        made.box.check_injected({IDEMPOTENCY: ""})
-    made = await made.ready()
+        base_job.box.check_injected({IDEMPOTENCY: ""})
+    base_job = await base_job.ready()
     # Without functions, what a prompt says of tools is made once; see `wire.memo`. A run has them in its toolbox.
-    tools = tuple(replace(tool, function=None) for tool in made.box)
+    tools = tuple(replace(tool, function=None) for tool in base_job.box)
     task = Task(
-        verb=verb, template=replace(made.request, tools=tools), prompt=prompt, system=system, limits=made.limits,
-        tries=made.again(tries)["tries"], strategies=made.reask.strategies, identity=_identity(name, made),
+        verb=verb, template=replace(base_job.request, tools=tools), prompt=prompt, system=system, limits=base_job.limits,
+        tries=base_job.again(tries)["tries"], strategies=base_job.reask.strategies, identity=_identity(name, base_job),
         read=how.read if how else None, value=how.build if how else None,
     )  # fmt: skip
-    return Asker(task, made)
+    return Asker(task, base_job)
 
 
 async def prepared_for_lines(
@@ -148,11 +148,11 @@ async def prepared_for_lines(
     picked = cast("Options", {name: options[name] for name in BESIDE_LINES & options.keys()})
     name = _name(picked)
     picked["model"] = _model(name, dialect, "decide")
-    made = job("", (), picked)
-    await look(made.model)
-    made = await made.ready()
-    task = OpenAITask(_identity(name, made), made.again(tries)["tries"], made.reask.strategies)
-    return Asker(task, made)
+    base_job = job("", (), picked)
+    await look(base_job.model)
+    base_job = await base_job.ready()
+    task = OpenAITask(_identity(name, base_job), base_job.again(tries)["tries"], base_job.reask.strategies)
+    return Asker(task, base_job)
 
 
 def _name(options: Options) -> Any:
@@ -171,10 +171,10 @@ def _model(name: Any, dialect: str | Dialect | None, verb: Verb) -> Any:
 def _identity(name: Any, job: Job) -> dict[str, Any]:
     """Return what identifies the model and its dialect. A server's address may contain a password; the model's own name
     does not."""
-    asked: Any = job.model
-    while not hasattr(asked, "strategy") and hasattr(asked, "model"):
-        asked = asked.model  # wrappers of a model do not change its requests
-    strategy: Any = getattr(asked, "strategy", None)
+    model: Any = job.model
+    while not hasattr(model, "strategy") and hasattr(model, "model"):
+        model = model.model  # wrappers of a model do not change its requests
+    strategy: Any = getattr(model, "strategy", None)
     return {
         "model": job.model.name if _has_name(name) else name,
         "dialect": None if strategy is None else strategy.label,

@@ -74,8 +74,8 @@ class OpenAITask:
         stamp = hashlib.sha256(f"{self.fingerprint} {row.key}".encode("utf-8", "surrogatepass")).hexdigest()[:24]
         status, body = 200, {}
         if outcome.error is None and outcome.reply is not None:
-            asked = read_line(row.data)
-            body = openai_chat.write_reply([outcome.reply], asked, Stamp(stamp, outcome.created, asked.model))
+            incoming = read_line(row.data)
+            body = openai_chat.write_reply([outcome.reply], incoming, Stamp(stamp, outcome.created, incoming.model))
         else:
             status, body = failure(outcome.error or UsageError("there was no reply"))
         record.response = {"status_code": status, "request_id": f"req_{stamp}", "body": body}

@@ -41,8 +41,8 @@ class Prompt:
             if isinstance(value, list):
                 return cast("Messages", value)
             return [{"role": "user", "content": _text(self.column, value)}]
-        made = "".join(text + ("" if name is None else _text(name, data[name])) for text, name in self.parts)
-        return [{"role": "user", "content": made}]
+        content = "".join(text + ("" if name is None else _text(name, data[name])) for text, name in self.parts)
+        return [{"role": "user", "content": content}]
 
 
 def prompt(source: str) -> Prompt:

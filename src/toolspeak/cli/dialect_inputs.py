@@ -72,15 +72,15 @@ def template_of(file: str, text: str) -> Template:
         from ..models.embedded import gguf_header
 
         known = gguf_header.known(Path(file).expanduser())
-        found = Template(known.template, dict(known.variables))
+        template = Template(known.template, dict(known.variables))
     else:
-        found = _from_config(text) or Template(text)
-    if found.replies is None and not (found.source and ("{{" in found.source or "{%" in found.source)):
+        template = _from_config(text) or Template(text)
+    if template.replies is None and not (template.source and ("{{" in template.source or "{%" in template.source)):
         name = "standard input" if file == "-" else file
         raise UsageError(
             f"{name} contains no chat template: expected Jinja, with {{{{ or {{% in it, a tokenizer_config.json or a GGUF file"
         )
-    return found
+    return template
 
 
 def is_gguf(file: str) -> bool:

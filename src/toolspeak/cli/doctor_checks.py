@@ -54,15 +54,15 @@ def model_checks(name: str, *, offline: bool = False) -> Iterator[Row]:
         yield from _server(name, inner, offline)
         return
     try:
-        made = calling(model(name))
+        calling_model = calling(model(name))
     except WeightsError as error:
         yield "model", "broken", str(error)
         return
     if isinstance(inner, Local):
-        yield from _local(name, inner, made)
+        yield from _local(name, inner, calling_model)
     else:
         yield "model", "ok", f"{inner.name}: fixed replies, for tests"
-        yield "asked", "told", strategy_of(made).line
+        yield "asked", "told", strategy_of(calling_model).line
 
 
 def whole(name: str) -> str:

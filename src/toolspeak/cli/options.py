@@ -262,8 +262,8 @@ class WholeSummaries(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands with their first sentences."""
-        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        rows = [(name, command.get_short_help_str(1000)) for name, command in found if command and not command.hidden]
+        every = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, command.get_short_help_str(1000)) for name, command in every if command and not command.hidden]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
@@ -300,11 +300,11 @@ def model_by_name(name: str | None, dialect: Dialect | None = None) -> Model:
     from ..models.resolve import model
     from ..models.speaker import Speaker
 
-    made = model(name, dialect=dialect)
-    inner = made.model if isinstance(made, Speaker) else made
+    ready = model(name, dialect=dialect)
+    inner = ready.model if isinstance(ready, Speaker) else ready
     if isinstance(inner, Local) and inner.path is None:
         ensure()
-    return made
+    return ready
 
 
 # ------------------------------------------------------------------ what people type and pipe

@@ -39,9 +39,9 @@ def _helps(command: click.Command, path: str, parent: click.Context | None) -> I
     yield path, command.get_help(ctx)
     if isinstance(command, click.Group):
         for inner in command.list_commands(ctx):
-            found = command.get_command(ctx, inner)
-            if found is not None:
-                yield from _helps(found, f"{path} {inner}", ctx)
+            subcommand = command.get_command(ctx, inner)
+            if subcommand is not None:
+                yield from _helps(subcommand, f"{path} {inner}", ctx)
 
 
 if __name__ == "__main__":

@@ -69,16 +69,16 @@ def routed(question: str, index: ToolIndex, model: Model) -> RoutingResult:
     from ..search.router import ToolRouter
     from .terminal import Progress
 
-    asked = calling(model)
+    calling_model = calling(model)
     tools = tuple(index)
-    router = ToolRouter(asked, index)
+    router = ToolRouter(calling_model, index)
     progress = Progress()
     progress.waiting("choosing")
     try:
         ranking = index.search(question, len(tools))
         request = run_sync(router.narrowed(Request([{"role": "user", "content": question}], tools)))
         sent = request.tools or ()
-        counts = [run_sync(_counted(asked, some)) for some in (sent, tools)]
+        counts = [run_sync(_counted(calling_model, some)) for some in (sent, tools)]
     finally:
         progress.ready()
     tokens = [count for count in counts if count is not None]
@@ -88,7 +88,7 @@ def routed(question: str, index: ToolIndex, model: Model) -> RoutingResult:
     search = [tool.name for tool in sent if tool.name not in index]
     return RoutingResult(
         question,
-        asked.name,
+        calling_model.name,
         ranking,
         tuple(tool.name for tool in sent if tool.name in index),
         search[0] if search else "",

@@ -93,20 +93,20 @@ def answers(*, typing: bool = False) -> Generator[Out]:
 
     With `typing`, a terminal is left alone, because line editing needs the real standard output.
     """
-    given: TextIO = sys.stdout or io.StringIO()  # None if it was closed before the start
-    if typing and given.isatty():
-        yield Out(given)
+    stdout: TextIO = sys.stdout or io.StringIO()  # None if it was closed before the start
+    if typing and stdout.isatty():
+        yield Out(stdout)
         return
     try:
-        given.flush()
-        number = given.fileno()
-        kept = os.dup(number)
+        stdout.flush()
+        number = stdout.fileno()
+        copy = os.dup(number)
     except (OSError, ValueError):  # a buffer without a file descriptor
         with contextlib.redirect_stdout(sys.stderr):
-            yield Out(given)
+            yield Out(stdout)
         return
     _point(number, 2)
-    stream = open(kept, "w", encoding=given.encoding, errors="backslashreplace")  # noqa: SIM115 - closed below
+    stream = open(copy, "w", encoding=stdout.encoding, errors="backslashreplace")  # noqa: SIM115 - closed below
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield Out(stream)
@@ -114,12 +114,12 @@ def answers(*, typing: bool = False) -> Generator[Out]:
         try:
             stream.flush()
         except OSError:
-            _point(kept, None)  # so that `close` does not fail again
+            _point(copy, None)  # so that `close` does not fail again
             raise
         finally:
             with contextlib.suppress(OSError, ValueError):
-                given.flush()
-            os.dup2(kept, number)
+                stdout.flush()
+            os.dup2(copy, number)
             stream.close()
 
 
@@ -159,8 +159,8 @@ class Progress:
         if self.fancy:
             from rich.text import Text
 
-            made = Text.assemble(*((visible(text), style) for text, style in parts))
-            self._on_console().print(made, soft_wrap=True, highlight=False)
+            line = Text.assemble(*((visible(text), style) for text, style in parts))
+            self._on_console().print(line, soft_wrap=True, highlight=False)
         else:
             text = "".join(text for text, _ in parts)
             on_terminal = is_terminal(sys.stderr)

@@ -212,8 +212,8 @@ def compared(
     if result["valid"]:
         return RIGHT
     kind, detail = kind_of(result)
-    kept = _without_optional(calls, answer, plain)
-    if kind == "wrong value" and _checked(category, functions, kept, answer, plain)["valid"]:
+    required_only = _without_optional(calls, answer, plain)
+    if kind == "wrong value" and _checked(category, functions, required_only, answer, plain)["valid"]:
         kind = "needless argument"  # right but for optional arguments
     return Verdict(False, kind, detail)
 
@@ -257,13 +257,13 @@ def _as_typed(value: Any, node: Mapping[str, Any]) -> Any:
 def _without_optional(calls: Sequence[dict[str, Any]], answer: Sequence[Any], plain: bool) -> list[Any]:
     """The calls without the arguments that every expected call of that name may omit (the ground truth lists "" for
     them)."""
-    kept: list[Any] = []
+    required_only: list[Any] = []
     for call in calls:
         ((name, arguments),) = call.items()
         wanted = [values for expected in answer for true, values in expected.items() if _called(true, plain) == name]
         needed = {key for expected in wanted for key, values in expected.items() if "" not in values}
-        kept.append({name: {key: value for key, value in arguments.items() if key in needed}})
-    return kept
+        required_only.append({name: {key: value for key, value in arguments.items() if key in needed}})
+    return required_only
 
 
 KINDS: tuple[tuple[str, Kind], ...] = (

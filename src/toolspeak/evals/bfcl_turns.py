@@ -94,9 +94,9 @@ class World:
 
     def forget(self) -> None:
         """Releases the programs, which the package stores under names that begin with this play's name."""
-        held = _programs()
-        for key in [key for key in held if key.startswith(f"{self.name}_")]:
-            del held[key]
+        programs = _programs()
+        for key in [key for key in programs if key.startswith(f"{self.name}_")]:
+            del programs[key]
 
 
 async def _played(

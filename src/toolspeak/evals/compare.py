@@ -113,12 +113,12 @@ def compare_folders(first: str, second: str | None = None) -> list[Comparison]:
     If both hold several contenders, those of the same name are compared. Raises UsageError.
     """
     if second is None:
-        found = _contenders(first)
-        if len(found) != 2:
+        contenders = _contenders(first)
+        if len(contenders) != 2:
             raise UsageError(
-                f"expected two contenders to compare, and {first} holds {', '.join(found)}: give two folders, or DIR#CONTENDER twice"
+                f"expected two contenders to compare, and {first} holds {', '.join(contenders)}: give two folders, or DIR#CONTENDER twice"
             )
-        one, two = found.values()
+        one, two = contenders.values()
         return [compare(one, two)]
     before, after = _contenders(first), _contenders(second)
     if len(before) == len(after) == 1:

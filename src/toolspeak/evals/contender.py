@@ -37,9 +37,9 @@ class Contender:
 
 def contenders(models: Sequence[str | Model], dialects: Sequence[str | None] = (None,)) -> list[Contender]:
     """A contender for every model with every dialect."""
-    made = [Contender(model, dialect) for model in models for dialect in dialects or (None,)]
-    distinct(made)
-    return made
+    pairs = [Contender(model, dialect) for model in models for dialect in dialects or (None,)]
+    distinct(pairs)
+    return pairs
 
 
 def distinct(contenders: Sequence[Contender]) -> None:

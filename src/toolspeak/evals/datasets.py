@@ -41,11 +41,11 @@ def load(
 
 
 def _of_split(cases: Sequence[Case], split: str) -> list[Case]:
-    found = [case for case in cases if case.split == split]
-    if not found:
+    chosen = [case for case in cases if case.split == split]
+    if not chosen:
         known = sorted({case.split for case in cases} - {""})
         raise UsageError(f"no case is of the split {split!r}; there are: {', '.join(known) or 'none'}")
-    return found
+    return chosen
 
 
 def _named(name: str, tools: Sequence[Tool[..., Any]] | None, plain_names: bool) -> list[Case]:
@@ -53,11 +53,11 @@ def _named(name: str, tools: Sequence[Tool[..., Any]] | None, plain_names: bool)
     if kind == "bfcl" and colon:
         return bfcl.load(rest, plain_names=plain_names)
     path = Path(name).expanduser()
-    found = None if path.exists() else SLICE.fullmatch(name)
-    if found is None:
+    match = None if path.exists() else SLICE.fullmatch(name)
+    if match is None:
         return jsonl_cases.load(_file(path, name), tools)
-    start, stop = (int(part) if part else None for part in (found[2], found[3]))
-    chosen = jsonl_cases.load(_file(Path(found[1]).expanduser(), name), tools)[start:stop]
+    start, stop = (int(part) if part else None for part in (match[2], match[3]))
+    chosen = jsonl_cases.load(_file(Path(match[1]).expanduser(), name), tools)[start:stop]
     if not chosen:
         raise UsageError(f"{name} is empty")
     return chosen

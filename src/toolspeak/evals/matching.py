@@ -98,7 +98,7 @@ def _difference(wanted: Call, unused: Sequence[Call], more: bool) -> Verdict:
         names = ", ".join(call["name"] for call in unused)
         return Verdict(False, "wrong tool", f"expected {wanted['name']}, came {names}")
     expected: Mapping[str, Any] = wanted["arguments"]
-    came = min((call["arguments"] for call in named), key=lambda given: len(_wrong(expected, given)))
+    came = min((call["arguments"] for call in named), key=lambda arguments: len(_wrong(expected, arguments)))
     for kind, name in _faults(expected, came, more):
         detail = f"{name}: expected {short(expected.get(name, 'none'))}, came {short(came.get(name, 'none'))}"
         return Verdict(False, kind, detail)

@@ -187,12 +187,12 @@ def _needed(line: Mapping[str, Any], names: Collection[str]) -> tuple[str, ...]:
         raise UsageError(
             f"{field}: expected a list with the names of the tools that the question needs, received {what}"
         )
-    told = [_name(one, field) for one in cast("list[Any]", value)]
-    for name in told:
+    names_needed = [_name(one, field) for one in cast("list[Any]", value)]
+    for name in names_needed:
         if name not in names:
             hint = did_you_mean(near(name, names)) or " See them all: toolspeak tools FILE"
             raise UsageError(f"{field}: no tool is called {name!r}.{hint}")
-    return tuple(dict.fromkeys(told))
+    return tuple(dict.fromkeys(names_needed))
 
 
 def _name(value: Any, field: str) -> str:

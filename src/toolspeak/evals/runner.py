@@ -81,7 +81,7 @@ def run(
     settings: Settings = Settings(),
     *,
     sources: Sequence[str] = (),
-    heard: OnRecord | None = None,
+    on_record: OnRecord | None = None,
     errors_again: bool = False,
 ) -> list[Record]:
     """The records of every case with every contender, stored in the folder `out` as they arrive.
@@ -91,7 +91,9 @@ def run(
     for display. `errors_again` repeats cases that ended in an error. Raises UsageError, and ModelError if a model
     cannot be reached at all or if its first cases all end in the same error.
     """
-    return run_sync(arun(cases, contenders, out, settings, sources=sources, heard=heard, errors_again=errors_again))
+    return run_sync(
+        arun(cases, contenders, out, settings, sources=sources, on_record=on_record, errors_again=errors_again)
+    )
 
 
 async def arun(
@@ -101,7 +103,7 @@ async def arun(
     settings: Settings = Settings(),
     *,
     sources: Sequence[str] = (),
-    heard: OnRecord | None = None,
+    on_record: OnRecord | None = None,
     errors_again: bool = False,
 ) -> list[Record]:
     """As `run`, awaited."""
@@ -117,8 +119,8 @@ async def arun(
         done = itertools.count(sum(label in models for label, _ in folder.done) + 1)
 
         def report(record: Record) -> None:
-            if heard is not None:
-                heard(record, next(done), total)
+            if on_record is not None:
+                on_record(record, next(done), total)
 
         try:
             for label, model in models.items():

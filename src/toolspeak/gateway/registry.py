@@ -116,7 +116,7 @@ class Served:
         if key.shown == 0 or len(request.tools or ()) <= few:
             return model
         return ToolRouter(
-            model, shown=key.shown, tokens=key.shown_tokens, context=key.context, pinned=key.pinned,
+            model, max_tools=key.shown, tokens=key.shown_tokens, context=key.context, pinned=key.pinned,
             strict=_chooses(key),
         )  # fmt: skip
 

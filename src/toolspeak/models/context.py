@@ -41,8 +41,8 @@ def asks_context(model: Any, known: int | None = None) -> Any:
 
 async def find_context(model: Any) -> None:
     """Ask the server of a model for its context, once. What it does not report stays unknown."""
-    if asked := asks_context(model):
-        await asked.find_context()
+    if server := asks_context(model):
+        await server.find_context()
 
 
 async def after_context(model: Any, stream: Callable[[], AsyncIterator[Event]]) -> AsyncGenerator[Event]:

@@ -112,8 +112,8 @@ class Adaptive(Wrapper[Model]):
             return Native(server, chosen.dialect, model=self._wrap(server))
         server = self._server(tools=False)
         if chosen.way == "scored" and self.server_capabilities:
-            told = cast("ScoreMethod", self.server_capabilities.score_way)
-            return Speaker(self._wrap(LogprobScorer(server, told, self.server_capabilities.slots)), strategy=chosen)
+            method = cast("ScoreMethod", self.server_capabilities.score_way)
+            return Speaker(self._wrap(LogprobScorer(server, method, self.server_capabilities.slots)), strategy=chosen)
         return Speaker(self._wrap(server.completing() if chosen.exact else server), strategy=chosen)
 
     def _server(self, *, tools: bool) -> Http:
@@ -139,8 +139,8 @@ class Adaptive(Wrapper[Model]):
         if "required" in can or not constraints:
             return None
         by_grammar = can & {"grammar", "tags"}
-        asked = strategy(replace(known, tools=None, scores=False, completes=False) if by_grammar else Known())
-        return Speaker(self._wrap(self._server(tools=False)), strategy=replace(asked, why="a call must come"))
+        chosen = strategy(replace(known, tools=None, scores=False, completes=False) if by_grammar else Known())
+        return Speaker(self._wrap(self._server(tools=False)), strategy=replace(chosen, why="a call must come"))
 
     @property
     def capabilities(self) -> frozenset[Capability]:
@@ -182,20 +182,20 @@ class Adaptive(Wrapper[Model]):
         # A template is needed for messages that become an exact prompt, not for a prompt as it is.
         if request.tools or (self._preferred.exact and request.prompt is None):
             await self.look()
-        asked = with_one_system_turn(request) if self.one_system_turn else request
+        sent = with_one_system_turn(request) if self.one_system_turn else request
         while True:
-            model, begun = self.now(asked), False
+            model, begun = self.now(sent), False
             try:
-                async with aclosing(cast("AsyncGenerator[Event]", model.stream(asked))) as events:
+                async with aclosing(cast("AsyncGenerator[Event]", model.stream(sent))) as events:
                     async for event in events:
                         if not begun:
-                            begun, self.one_system_turn = True, self.one_system_turn or asked is not request
+                            begun, self.one_system_turn = True, self.one_system_turn or sent is not request
                         yield event
                 return
             except BadRequest as error:
-                if begun or (other := self._instead(error, model, request, asked)) is None:
+                if begun or (other := self._instead(error, model, request, sent)) is None:
                     raise
-                asked = other
+                sent = other
 
     def _instead(self, error: BadRequest, model: Model, request: Request, sent: Request) -> Request | None:
         """What to ask after a refusal: without tools, or with one system turn; None for nothing else."""
@@ -347,12 +347,12 @@ def adapted(model: Model, preferred: Preferences = NO_PREFERENCES, *, look: bool
         return model
     if follow and (profile := recall_profile(model)):
         try:
-            made = as_tuned(model, profile.strategy)
+            tuned = as_tuned(model, profile.strategy)
         except ToolspeakError as error:
             warn(str(profile.path), str(error))
         else:
             log.info("%s is asked as it was tuned: %s (%s)", model.name, profile.strategy.label, profile.path)
-            return made
+            return tuned
     return Adaptive(model, look=look) if isinstance(model, Http) else model
 
 
@@ -365,8 +365,8 @@ def _prompted(model: Model, preferred: Preferences) -> Speaker:
 def calling(model: Model) -> Model:
     """The model as one that calls tools: natively, prompted or scored, as `strategy` decides from what is known of
     it."""
-    made = adapted(model)
-    return made if "tools" in made.capabilities else Speaker(made)
+    adaptive = adapted(model)
+    return adaptive if "tools" in adaptive.capabilities else Speaker(adaptive)
 
 
 def around_innermost(model: Model, wrap: Callable[[Model], Model]) -> Model:

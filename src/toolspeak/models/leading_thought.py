@@ -47,7 +47,7 @@ class LeadingThought:
         self._assumed = False
         """Whether the thought began with the reply, without an opener."""
         self._read: Callable[[str], list[Event]] = self._after if continues else self._before
-        self._held = self._closer = ""
+        self._pending = self._closer = ""
         self._begun = False
         """Whether a part of the thought was passed on."""
         self._tail, self._stray = "\n", ""
@@ -68,13 +68,13 @@ class LeadingThought:
             return [Noted(Note("stray-closer", STRAY.format(self._stray))), event]
         if not isinstance(event, ThoughtDelta | CallStart | Finished):
             return [event]
-        held, self._held = self._held, ""
+        pending, self._pending = self._pending, ""
         within = self._read == self._within
         self._read = self._after
         if not within:
-            return [TextDelta(held), event] if held else [event]
-        held = held.rstrip()
-        rest: list[Event] = [ThoughtDelta(held)] if held else []
+            return [TextDelta(pending), event] if pending else [event]
+        pending = pending.rstrip()
+        rest: list[Event] = [ThoughtDelta(pending)] if pending else []
         finish = event.finish if isinstance(event, Finished) else ""
         if self._assumed and finish != "length":
             text, self._open = self.unclosed, []
@@ -82,12 +82,12 @@ class LeadingThought:
         return [*rest, event]
 
     def _before(self, piece: str) -> list[Event]:
-        text = self._held + piece
+        text = self._pending + piece
         begun = text.lstrip()
         if len(text) < BLANKS and any(opener[:-1].startswith(begun) for opener in (*self._closers, *self._own)):
-            self._held = text
+            self._pending = text
             return []
-        self._held = ""
+        self._pending = ""
         opener = next((one for one in (*self._closers, *self._own) if begun.startswith(one)), "")
         self._assumed = not opener
         self._closer = self._closers.get(opener, "") if opener else self._first_closer
@@ -99,16 +99,16 @@ class LeadingThought:
 
     def _within(self, piece: str) -> list[Event]:
         self._open.append(piece)
-        text = self._held + piece
+        text = self._pending + piece
         thought, closed, rest = text.partition(self._closer)
         length = len(thought) if closed else _without_start_of(self._closer, text)
         thought = text[:length].rstrip()
         if length - len(thought) > BLANKS:
             thought = text[:length]
-        self._held = "" if closed else text[len(thought) :]
-        shown = thought if self._begun else thought.lstrip()
-        self._begun |= bool(shown)
-        came: list[Event] = [ThoughtDelta(shown)] if shown else []
+        self._pending = "" if closed else text[len(thought) :]
+        visible = thought if self._begun else thought.lstrip()
+        self._begun |= bool(visible)
+        came: list[Event] = [ThoughtDelta(visible)] if visible else []
         if not closed:
             return came
         self._open, self._read = [], self._blank

@@ -135,20 +135,20 @@ class Passage:
     def calls_before_words(self) -> Reading | None:
         """The same, if it begins with calls in a fence or between tags, and words follow."""
         marked = self.text.lstrip()[0] in "`<"
-        found = self._best([one for one in self._ended if one.called]) if marked else None
-        if found:
-            found.read(self.text[found.length :])
-        return found
+        reading = self._best([one for one in self._ended if one.called]) if marked else None
+        if reading:
+            reading.read(self.text[reading.length :])
+        return reading
 
     def _best(self, readings: Sequence[Reading], *, fit: bool = True) -> Reading | None:
         """The one of these that reads whole calls of offered tools best, with arguments that `fit`."""
-        found: list[tuple[tuple[int, ...], Reading]] = []
+        ranked: list[tuple[tuple[int, ...], Reading]] = []
         for one in readings:
             reply = collect(one.events)
             if _acceptable(reply, self._tools, fit):
                 one.passage = self.text
-                found.append(((len(reply.calls), *rank(one.dialect, reply, self.text)), one))
-        return max(found, key=lambda one: one[0])[1] if found else None
+                ranked.append(((len(reply.calls), *rank(one.dialect, reply, self.text)), one))
+        return max(ranked, key=lambda one: one[0])[1] if ranked else None
 
 
 def ready() -> bool:

@@ -140,9 +140,9 @@ def _around(line: str, other: str | None) -> str:
         start = _alike(line, other)
         end -= _alike(line[start:][::-1], other[start:][::-1])
     parts = [(0, END), (start - END, start + END), (end - END, end + END), (len(line) - END, len(line))]
-    shown, reached = "", 0
+    excerpt, reached = "", 0
     for left, right in parts:
         if right > reached:
-            shown += (" … " if left > reached else "") + line[max(left, reached) : right]
+            excerpt += (" … " if left > reached else "") + line[max(left, reached) : right]
             reached = right
-    return shown
+    return excerpt

@@ -73,8 +73,8 @@ def model(
     defaults = sampling(settings | {"extra_body": extra_body})
     if defaults != NONE:
         options["defaults"] = defaults
-    made = bare(chosen, key=key, **options) if isinstance(chosen, str) else _unchanged(chosen, key, options)
-    return adapted(made, Preferences(dialect=dialect), look=look, follow=not options.keys() & {"native", "api"})
+    resolved = bare(chosen, key=key, **options) if isinstance(chosen, str) else _unchanged(chosen, key, options)
+    return adapted(resolved, Preferences(dialect=dialect), look=look, follow=not options.keys() & {"native", "api"})
 
 
 def _unchanged(model: Model, key: str | None, options: Mapping[str, Any]) -> Model:
@@ -128,21 +128,21 @@ def _provided(kind: str, wanted: str, key: str | None, options: dict[str, Any]) 
     return _remote(Http, url, wanted or None, key=key, provider=provider, **settings)
 
 
-def _remote(kind: Callable[..., Model], *given: Any, **options: Any) -> Model:
+def _remote(kind: Callable[..., Model], *arguments: Any, **options: Any) -> Model:
     """A model of a class. Raises UsageError for options that it does not take."""
-    check_options(options, [*SETTINGS, *list(signature(kind).parameters)[len(given) :]], "this model")
-    return kind(*given, **options)
+    check_options(options, [*SETTINGS, *list(signature(kind).parameters)[len(arguments) :]], "this model")
+    return kind(*arguments, **options)
 
 
 def _ollama_host(value: str) -> str:
     """An address from what `OLLAMA_HOST` may hold: a host, a port or both, with or without a scheme."""
-    scheme, found, rest = value.strip().rpartition("://")
+    scheme, separator, rest = value.strip().rpartition("://")
     host, slash, path = rest.partition("/")
     if host.startswith(":"):
         host = "localhost" + host
     name, colon, port = host.rpartition(":")
     if not colon or "]" in port:  # no port: an address of version 6 holds colons of its own
-        name, port = host, "443" if scheme == "https" else "80" if found else "11434"
+        name, port = host, "443" if scheme == "https" else "80" if separator else "11434"
     name = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(name, name)  # noqa: S104 - where a server listens is not where it is
     return f"{scheme or 'http'}://{name}:{port}{slash}{path}"
 

@@ -50,8 +50,8 @@ class Speaker(Wrapper[Model]):
     ) -> None:
         super().__init__(model)
         # A model's file is read only where something has to be known of it. Tools that a server takes are left aside.
-        given = dialect is not None if strategy is None else not strategy.template
-        known = Known() if given else replace(known_of(model), tools=None)
+        decided = dialect is not None if strategy is None else not strategy.template
+        known = Known() if decided else replace(known_of(model), tools=None)
         if strategy is None:
             strategy = decide(known, Preferences(way, dialect, template or ""))
         self.strategy = strategy
@@ -70,13 +70,13 @@ class Speaker(Wrapper[Model]):
 
     def plan(self, request: Request) -> Plan[None]:
         """How the request will be answered, step by step."""
-        asked, can = self.strategy, self.model.capabilities
-        can = can if asked.constrained else can - HOLDS
+        chosen, can = self.strategy, self.model.capabilities
+        can = can if chosen.constrained else can - HOLDS
         plan = prompted(
             request, self.dialect, can, template=self.template, variables=self.variables,
-            now=datetime.now().astimezone(), ids=new_id, raw=asked.exact,
+            now=datetime.now().astimezone(), ids=new_id, raw=chosen.exact,
         )  # fmt: skip
-        if asked.way != "scored":
+        if chosen.way != "scored":
             return plan
         from ..nlu.scored import scored  # a tenth of what a command imports, and few models need it
 

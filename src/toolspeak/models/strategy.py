@@ -175,8 +175,8 @@ def _prompted(known: Known, template: str, exact: bool | None) -> Strategy:
     refused = f"; tools go into the prompt, because it accepts none: {known.seen}" if known.tools is False else ""
     always = exact if exact is not None else not known.chats
     text = template or known.template
-    if text and (found := _dialect_of_template(text, known.name, always)):
-        spoken, why = found
+    if text and (choice := _dialect_of_template(text, known.name, always)):
+        spoken, why = choice
         by_letter = bool(template) or always or (exact is None and known.completes)
         return Strategy("prompted", why + refused, spoken, text if by_letter else "", always)
     if named := by_its_name(known.name):
@@ -195,8 +195,8 @@ def _dialect_of_template(template: str, name: str, always: bool) -> tuple[Dialec
 @lru_cache(256)
 def by_its_name(name: str | None) -> Dialect | None:
     """The dialect that models of this name speak, None where the name tells none."""
-    found = detect(model=name) if name else None
-    return found if found and found.models else None
+    dialect = detect(model=name) if name else None
+    return dialect if dialect and dialect.models else None
 
 
 def known_of(model: Model) -> Known:

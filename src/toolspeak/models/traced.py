@@ -63,12 +63,12 @@ class Telemetry:
 
     def begin(self, context: Any, name: str, request: Request) -> Any:
         """Return the span of one model request, under that of the context."""
-        told = about(name)
+        attributes = about(name)
         if request.max_tokens is not None:
-            told[REQUEST_MAX_TOKENS] = request.max_tokens
+            attributes[REQUEST_MAX_TOKENS] = request.max_tokens
         if request.temperature is not None:
-            told[REQUEST_TEMPERATURE] = request.temperature
-        return self.tracer.start_span(f"chat {name}", context, self._trace.SpanKind.CLIENT, told)
+            attributes[REQUEST_TEMPERATURE] = request.temperature
+        return self.tracer.start_span(f"chat {name}", context, self._trace.SpanKind.CLIENT, attributes)
 
     def failed(self, span: Any, error: BaseException) -> None:
         """Set the type of the error that ended a span. The message is left out, because it may contain prompts."""
@@ -78,13 +78,13 @@ class Telemetry:
 
     def count(self, name: str, seconds: float, usage: Usage, error: BaseException | None) -> None:
         """Count a finished request. Unreported tokens are not counted."""
-        told = about(name)
+        attributes = about(name)
         for kind, tokens in (("input", usage.prompt_tokens), ("output", usage.completion_tokens)):
             if tokens:
-                self._tokens.record(tokens, {**told, TOKEN_TYPE: kind})
+                self._tokens.record(tokens, {**attributes, TOKEN_TYPE: kind})
         if error is not None:
-            told[ERROR_TYPE] = type(error).__name__
-        self._seconds.record(seconds, told)
+            attributes[ERROR_TYPE] = type(error).__name__
+        self._seconds.record(seconds, attributes)
 
 
 def about(name: str) -> dict[str, Any]:

@@ -88,12 +88,12 @@ def _digest(path: Path) -> str:
 @lru_cache(64)
 def _ends(path: Path, size: int, _: int) -> str:
     """A digest of a file's size and both its ends: all of a large one would take minutes."""
-    told = hashlib.sha256(str(size).encode())
+    digest = hashlib.sha256(str(size).encode())
     with path.open("rb") as file:
-        told.update(file.read(ENDS))
+        digest.update(file.read(ENDS))
         file.seek(max(0, size - ENDS))
-        told.update(file.read(ENDS))
-    return told.hexdigest()[:32]
+        digest.update(file.read(ENDS))
+    return digest.hexdigest()[:32]
 
 
 def slug(model: str, key: str) -> str:
@@ -142,13 +142,13 @@ def read(path: Path) -> Profile:
 
 def _strategy(form: dict[str, Any], path: str) -> Strategy:
     """What a file says of how its model is asked."""
-    way, dialect, held, server = form["way"], form.get("dialect"), form.get("held", True), form.get("server", {})
-    if (type(held), type(server)) != (bool, dict):
+    way, dialect, grammar, server = form["way"], form.get("dialect"), form.get("held", True), form.get("server", {})
+    if (type(grammar), type(server)) != (bool, dict):
         raise UsageError("form: expected way, dialect, held and server")
     if way not in WAYS:
         raise UsageError(f"way: expected {', '.join(WAYS)}, received {way!r}")
     spoken = get(dialect) if dialect else None
-    return Strategy(way, f"as it was tuned: {path}", spoken, constrained=held, profile=path, server=record(server))
+    return Strategy(way, f"as it was tuned: {path}", spoken, constrained=grammar, profile=path, server=record(server))
 
 
 def recall(model: Model) -> Profile | None:

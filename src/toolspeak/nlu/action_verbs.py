@@ -29,7 +29,7 @@ def differ(name: str, text: str) -> bool:
     """Whether the tool's verb and that of the request `text` are of different classes. The tool's name is used without
     its group. False if either has no known verb."""
     done = _verb_class(stems.parts(name.rpartition(".")[2]))
-    verb = _verb_class(part for found in islice(WORD.finditer(text), FIRST) for part in stems.parts(found[0])[:1])
+    verb = _verb_class(part for match in islice(WORD.finditer(text), FIRST) for part in stems.parts(match[0])[:1])
     return bool(done and verb and done != verb)
 
 

@@ -56,9 +56,9 @@ def by_form(text: str, schemas: Mapping[str, Schema]) -> dict[str, Span]:
     shapes = {name: forms_of(schema) for name, schema in schemas.items()}
     if not any(shapes.values()):
         return {}
-    formed = [(span, spans.form(text[slice(*span)])) for span in tokens]
+    forms_of_tokens = [(span, spans.form(text[slice(*span)])) for span in tokens]
     for name, forms in shapes.items():
-        fitting = {span for span, form in formed if form in forms}
+        fitting = {span for span, form in forms_of_tokens if form in forms}
         rivals = [other for other in schemas if other != name and shapes[other] & forms]
         if len(fitting) == 1 and not rivals:
             spans_by_name[name] = next(iter(fitting))
@@ -83,13 +83,13 @@ def named(text: str, name: str) -> list[Span]:
         spoken.append(r"[ _-]?".join(map(re.escape, parts[:-1])))
     elif len(parts[-1]) > 3:
         spoken.append(re.escape(parts[-1]))
-    found = directed(text, parts)
+    named_spans = directed(text, parts)
     quoted = {start + 1: end - 1 for (start, end), _ in spans.quotations(text)}
     for head in re.finditer(rf"(?<!\w)(?:{'|'.join(spoken)})(?!\w)", text, re.IGNORECASE):
         gap = BETWEEN.match(text, head.end())
         if gap and (piece := _piece(text, gap.end(), quoted)):
-            found.append(piece)
-    return list(dict.fromkeys(found))
+            named_spans.append(piece)
+    return list(dict.fromkeys(named_spans))
 
 
 def directed(text: str, parts: Sequence[str]) -> list[Span]:

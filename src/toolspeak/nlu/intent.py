@@ -202,8 +202,8 @@ def _noun_support(words: Set[str], text: str) -> float:
 
 def _numbers_fit(tool: Tool[..., Any], text: str) -> float:
     """The score of a tool that requires two numbers or more which the request has; higher if it has no others."""
-    needed, told = _numbers_needed(tool), len(numbers(text))
-    return (NUMBERS_FIT + NUMBERS_EXACT * (needed == told)) * (2 <= needed <= told)
+    needed, count = _numbers_needed(tool), len(numbers(text))
+    return (NUMBERS_FIT + NUMBERS_EXACT * (needed == count)) * (2 <= needed <= count)
 
 
 def _missing_numbers(tool: Tool[..., Any], text: str) -> float:
@@ -226,9 +226,9 @@ class ToolWords:
 def _tool_words(tool: Tool[..., Any]) -> ToolWords:
     properties: Mapping[str, Any] = tool.parameters.get("properties", {})
     texts, options = [" ".join(stems.parts(name)) for name in properties], list[str]()
-    for given in properties.values():
-        if isinstance(given, Mapping):
-            schema = cast("Mapping[str, Any]", given)
+    for property_schema in properties.values():
+        if isinstance(property_schema, Mapping):
+            schema = cast("Mapping[str, Any]", property_schema)
             items: Any = schema.get("items")
             within = cast("Mapping[str, Any]", items).get("enum", ()) if isinstance(items, Mapping) else ()
             texts.append(str(schema.get("description", "")))

@@ -197,10 +197,10 @@ def _string(filling: PartialCall, name: str, schema: Schema, required: bool, ope
         return option
     written = _unpointed((yield from _generated_start(filling, lead)))
     place = filling.find(written)
-    held = [place] if written and place and _may_be(filling, name, place) else []
+    own_place = [place] if written and place and _may_be(filling, name, place) else []
     beside = [span for span in evidence.named(filling.text, name) if _may_be(filling, name, span)]
-    if held or (beside and required):
-        place = yield from _likelier_span(filling, lead, held, beside)
+    if own_place or (beside and required):
+        place = yield from _likelier_span(filling, lead, own_place, beside)
         return (yield from _regional(filling, lead, _copied(filling, place, description), description))
     if spans.shaped(filling.text, written, description):
         return written

@@ -80,8 +80,8 @@ def plainly(result: Any, language: str = "English") -> str:
         return "Done: there is no result." if english else "null"
     if isinstance(value, bool | int | float):
         text = str(result) if isinstance(result, str) else json.dumps(value)
-        said = {True: "yes", False: "no"}[value] if isinstance(value, bool) else text
-        return f"The answer is {said}." if english else text
+        answer = {True: "yes", False: "no"}[value] if isinstance(value, bool) else text
+        return f"The answer is {answer}." if english else text
     if isinstance(value, str):
         return _sentence(value, english)
     if value in ([], {}):

@@ -184,8 +184,8 @@ def _listed(call: ToolCall, tool: Tool[..., Any], schema: Schema) -> ToolCall:
     arguments = without_ignored(call.arguments, schema, schema, ignored)
     if not ignored:
         return call
-    made, changes = coerce(tool, call.arguments, call.json)  # only its text has all digits of a Decimal
-    arguments = without_ignored(made, schema, schema, [])
+    coerced, changes = coerce(tool, call.arguments, call.json)  # only its text has all digits of a Decimal
+    arguments = without_ignored(coerced, schema, schema, [])
     notes = (*call.notes, *changes, Note("ignored-keys", ", ".join(ignored)))
     return replace(call, arguments=arguments, json=json.dumps(arguments), notes=notes)
 

@@ -49,8 +49,8 @@ def faults(question: str, result: Any, text: str, language: str = "English") -> 
 
 def _denials(question: str, leaves: Iterable[Leaf], text: str) -> list[str]:
     source = " ".join([question, *(leaf for leaf in leaves if isinstance(leaf, str))])
-    made_up = DENIAL.search(text) and not DENIAL.search(source)
-    return ["neither question nor answer denies anything"] if made_up else []
+    invented = DENIAL.search(text) and not DENIAL.search(source)
+    return ["neither question nor answer denies anything"] if invented else []
 
 
 def _numbers_added(question: str, leaves: Iterable[Leaf], text: str) -> Iterator[str]:
@@ -109,15 +109,15 @@ def _plain(digits: str) -> str:
 
 def _carried(leaf: str, text: str) -> bool:
     wanted = " ".join(leaf.casefold().split()).strip(" .!?,;:。！？，；：")
-    heard = " ".join(text.casefold().split())
-    if not wanted or _stands_in(wanted, heard):
+    message = " ".join(text.casefold().split())
+    if not wanted or _stands_in(wanted, message):
         return True
     words = WORD.findall(wanted)
     if words and _latin(leaf) and not _latin(text) and not _identifier(leaf):
         return True  # in another script, words cannot be compared
     if not words or len(wanted.split()) <= PROSE:
         return False
-    return EMPTY.union(WORD.findall(heard)).issuperset(words)
+    return EMPTY.union(WORD.findall(message)).issuperset(words)
 
 
 def _stands_in(wanted: str, text: str) -> bool:

@@ -32,8 +32,8 @@ def whole_values(text: str) -> Iterator[Passage]:
     """The value that is the whole text, or the content of the one code fence around it, repaired as a call's arguments
     are."""
     text = unfenced(text).strip()
-    if (found := _value_at(text, 0)) and not text[found[1] :].strip():
-        yield found[0]
+    if (match := _value_at(text, 0)) and not text[match[1] :].strip():
+        yield match[0]
 
 
 def json_values(text: str) -> Iterator[Passage]:
@@ -80,10 +80,10 @@ def _among_words(text: str) -> Iterator[Passage]:
     for _ in range(MOST):
         if (opener := OPENER.search(text, place)) is None:
             return
-        found = _value_at(text, opener.start())
-        place = found[1] if found else opener.end()
-        if found:
-            yield found[0]
+        match = _value_at(text, opener.start())
+        place = match[1] if match else opener.end()
+        if match:
+            yield match[0]
         elif BROKEN.match(text, opener.start()):
             return
 

@@ -221,11 +221,11 @@ def words(
     if request.schema is not None and "schema" not in can:
         request = in_words(request, request.schema)
     messages, parts = detach(request.messages) if has_parts(request.messages) else (request.messages, ())
-    told = put_back(render(messages, (), dialect, laid_out=False).messages, parts)
-    sent = replace(request, messages=told, tools=None, hidden=(), choice="auto")
+    messages_as_text = put_back(render(messages, (), dialect, laid_out=False).messages, parts)
+    sent = replace(request, messages=messages_as_text, tools=None, hidden=(), choice="auto")
     unwanted = (*(request.tools or ()), *request.hidden) if request.choice == "none" else ()
     reads = _read_by(Decoder(dialect, unwanted, ids=ids), request.max_tokens) if dialect.thinking or unwanted else None
-    if was_broken(told):
+    if was_broken(messages_as_text):
         reads = _restored(reads or (lambda event: () if event is None else (event,)))
     yield Ask(sent, live=True, recorded=False) if reads is None else Ask(sent, live=True, read=reads, recorded=False)
 

@@ -136,11 +136,11 @@ def _is_result(message: Message) -> bool:
 def page(texts: Mapping[str, str], arguments: Mapping[str, Any], size: PageSize) -> Page:
     """The page that a call reads. Small mistakes are accepted: a number as a string or out of range, an abbreviated
     id."""
-    given, start, find = _text(arguments, "result"), _number(arguments.get("start")), _text(arguments, "find")
-    name = _named(texts, given)
+    requested, start, find = _text(arguments, "result"), _number(arguments.get("start")), _text(arguments, "find")
+    name = _named(texts, requested)
     if name is None:
         return Page(
-            "", problem=f"There is no result {given[:100]!r} to read. There are {', '.join([*texts][-LISTED:])}."
+            "", problem=f"There is no result {requested[:100]!r} to read. There are {', '.join([*texts][-LISTED:])}."
         )
     text = texts[name]
     at = text.find(find, min(start, len(text)))

@@ -193,10 +193,10 @@ def _matches(steps: tuple[Step, ...], text: str) -> bool:
 
 def _reached(steps: tuple[Step, ...], places: set[int]) -> set[int]:
     """Return the positions, including those reached from them without a character."""
-    found, left = set(places), list(places)
+    reached, left = set(places), list(places)
     while left:
         at = left.pop()
-        more = {at + jump for jump in steps[at].jumps} - found
+        more = {at + jump for jump in steps[at].jumps} - reached
         left += more
-        found |= more
-    return found
+        reached |= more
+    return reached

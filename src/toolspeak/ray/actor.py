@@ -52,18 +52,18 @@ class Work:
     async def asker(self) -> Asker:
         """Return the Asker on this machine. Raises UsageError if its requests would differ from the driver's."""
         if self.form == "openai":
-            made = await prepared_for_lines(dict(self.settings), **self.further)
+            asker = await prepared_for_lines(dict(self.settings), **self.further)
         else:
-            made = await prepared(self.prompt, self.verb, self.tools, self.kind, dict(self.settings), **self.further)
-        made.again = self.again
-        if made.task.fingerprint != self.fingerprint:
+            asker = await prepared(self.prompt, self.verb, self.tools, self.kind, dict(self.settings), **self.further)
+        asker.again = self.again
+        if asker.task.fingerprint != self.fingerprint:
             there = json.loads(self.parts)
-            here = json.loads(json.dumps(made.task.parts, default=str))
+            here = json.loads(json.dumps(asker.task.parts, default=str))
             changed = ", ".join(
                 f"{name}: {here.get(name)}, not {there[name]}" for name in there if here.get(name) != there[name]
             )
             raise UsageError(f"the settings of a worker differ from those of the command: {changed}")
-        return made
+        return asker
 
 
 class BlockAsker:

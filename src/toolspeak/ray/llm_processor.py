@@ -93,14 +93,14 @@ class Render:
         except UsageError as error:
             return {FAILED: f"{type(error).__name__}: {error}"}
         first: list[Message] = [{"role": "system", "content": self.system}] if self.system else []
-        made = render_text(
+        rendered = render_text(
             [*first, *messages], self.tools, self.dialect, self.template, self.thinking, variables=self.variables
         )
-        stop = {"stop": list(made.stop)} if made.stop else {}
+        stop = {"stop": list(rendered.stop)} if rendered.stop else {}
         if self.payload is not None:
-            return {"payload": {**stop, **self.payload, "messages": made.messages}}
+            return {"payload": {**stop, **self.payload, "messages": rendered.messages}}
         sampling = {"skip_special_tokens": False, **stop, **self.sampling}
-        return {"prompt": made.prompt, "messages": made.messages, "sampling_params": sampling}
+        return {"prompt": rendered.prompt, "messages": rendered.messages, "sampling_params": sampling}
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ class Pipeline:
         data, checkpoint = library("ray.data"), library("ray.data.checkpoint")
         # a row a block: what Ray reads as one it may also write as one, and files it would put together as it likes
         blocks = data.range(self.staging.blocks, override_num_blocks=self.staging.blocks)
-        asked = blocks.map_batches(
+        rows = blocks.map_batches(
             BlockAsker,
             fn_constructor_args=[self.work],
             batch_format="pyarrow",
@@ -51,13 +51,13 @@ class Pipeline:
             num_cpus=0,
             compute=data.ActorPoolStrategy(size=self.workers, max_concurrent_calls_per_actor=AT_ONCE),
         )
-        context: Any = asked.context
+        context: Any = rows.context
         context.enable_progress_bars = False
         context.target_max_block_size = LARGEST
         context.checkpoint_config = checkpoint.CheckpointConfig(
             id_column="id", checkpoint_path=str(self.staging.checkpoint), delete_checkpoint_on_success=False
         )
-        return asked
+        return rows
 
 
 def _check_sendable(work: Work) -> None:

@@ -131,11 +131,11 @@ def repeated(text: str) -> list[Problem]:
     names = [text for text, colon in STRING(text) if colon]
     if len(names) == len(set(names)) and not any("\\" in name for name in names):
         return []
-    found: list[str] = []
+    duplicates: list[str] = []
 
     def read(pairs: list[tuple[str, Any]]) -> None:
         names = Counter(name for name, _ in pairs)
-        found.extend(name for name, times in names.items() if times > 1)
+        duplicates.extend(name for name, times in names.items() if times > 1)
 
     try:
         json.loads(text, object_pairs_hook=read)
@@ -143,7 +143,7 @@ def repeated(text: str) -> list[Problem]:
         return []
     return [
         Problem("", "every name once", f"{name} twice", f"the arguments give {name!r} twice; give it once")
-        for name in found[:AT_MOST]
+        for name in duplicates[:AT_MOST]
     ]
 
 

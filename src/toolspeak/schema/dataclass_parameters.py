@@ -19,11 +19,11 @@ def clear_names(kind: type[T]) -> type[T]:
     known = [field.name for field in fields(cast("Any", kind)) if field.init]
 
     @functools.wraps(usual)
-    def begin(self: T, *given: Any, **named: Any) -> None:
+    def begin(self: T, *arguments: Any, **named: Any) -> None:
         if unknown := [name for name in named if name not in known]:
             meant = did_you_mean(near(unknown[0], known)) or f" There are {listed(known)}"
             raise UsageError(f"{kind.__name__} takes no {clipped(unknown[0], 80)!r}.{meant}")
-        usual(self, *given, **named)
+        usual(self, *arguments, **named)
 
     kind.__init__ = begin
     return kind

@@ -192,14 +192,14 @@ class _Fixer:
     def _properties(self, node: dict[str, Any], path: str) -> None:
         if "properties" not in node:
             return
-        given = node["properties"]
-        if given is None:
-            given = {}
-        if not isinstance(given, Mapping):
-            _refuse(self.tool, f"{path}/properties", f"properties must be a dict by name; got {given!r:.80}")
+        declared = node["properties"]
+        if declared is None:
+            declared = {}
+        if not isinstance(declared, Mapping):
+            _refuse(self.tool, f"{path}/properties", f"properties must be a dict by name; got {declared!r:.80}")
         properties: dict[str, Any] = {}
         wanted: list[str] = []
-        for name, value in cast("Mapping[Any, Any]", given).items():
+        for name, value in cast("Mapping[Any, Any]", declared).items():
             here = f"{path}/properties/{escape(str(name))}"
             if not isinstance(name, str):
                 _refuse(self.tool, here, f"a property's name must be a string; got {name!r:.80}")

@@ -81,9 +81,9 @@ def listed(members: Iterable[Member], beside: Sequence[AnyTool], used: Collectio
 def as_tool(group: Group, used: Collection[str] = ()) -> AnyTool:
     """A group as a tool that opens it. It is named after the group, and its description says what is in it."""
     name = free_name((UNSAFE.sub("_", group.name).strip("_")[:50] or "more") + "_tools", used)
-    said = group.description.strip() or (group.name if UNSAFE.search(group.name) else "")
+    description = group.description.strip() or (group.name if UNSAFE.search(group.name) else "")
     count = sum(1 for _ in tools_in(group))
-    about = f"{said.rstrip('.')}. " if said else ""
+    about = f"{description.rstrip('.')}. " if description else ""
     return Tool(name, f"{about}Opens {count} tools: {_names(group)}")
 
 
@@ -169,15 +169,15 @@ def _descent(request: Request, root: Group, beside: Sequence[AnyTool], looks: in
         here = [member for member in members if not (isinstance(member, Group) and member in shut)]
         if not here:
             break
-        shown = listed(here, beside, homes, first=len(path) == 1)
-        offered = {tool.name for tool in shown.tools}
-        ear = ReplyListener(shown, {name for name in homes if name not in offered})
-        yield Ask(replace(request, tools=shown.tools), live=True, read=ear.hear, recorded=False)
+        listing = listed(here, beside, homes, first=len(path) == 1)
+        offered = {tool.name for tool in listing.tools}
+        ear = ReplyListener(listing, {name for name in homes if name not in offered})
+        yield Ask(replace(request, tools=listing.tools), live=True, read=ear.hear, recorded=False)
         spent = add_usage(spent, ear.end.usage)
         if ear.called or not ear.opened or ear.end.finish in ("length", "content_filter"):
             yield from tell(Finished(ear.finish, spent))
             return
-        yield from _follow_reply(path, shut, shown, ear, homes)
+        yield from _follow_reply(path, shut, listing, ear, homes)
     yield from tell(Noted(Note("groups-left", "no group fits: all tools are searched")))
     yield from _pass_on(request, spent, by="search")
 

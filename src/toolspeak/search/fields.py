@@ -40,15 +40,15 @@ def weights(tool: Tool[..., Any], examples: Sequence[str] = ()) -> dict[str, flo
     """Each term of a tool with its weight, at least 0 and below 1."""
     values, texts = parameters(tool.parameters)
     counted: dict[str, float] = {}
-    for field, found_terms in (
+    for field, field_terms in (
         (NAME, terms(tool.name, joined=True)),
         (DESCRIPTION, terms(tool.description)),
         (VALUES, terms(values)),
         (PARAMETERS, terms(texts)),
         (EXAMPLES, terms("\n".join(examples))),
     ):
-        once = field.weight / (1 - field.by_length + field.by_length * len(found_terms) / field.usual)
-        for term in found_terms:
+        once = field.weight / (1 - field.by_length + field.by_length * len(field_terms) / field.usual)
+        for term in field_terms:
             counted[term] = counted.get(term, 0.0) + once
     return {term: count / (LEVEL + count) for term, count in counted.items()}
 

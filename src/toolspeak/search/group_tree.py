@@ -246,10 +246,10 @@ def by_prefix(tools: Sequence[AnyTool], long: int = LIST) -> list[Member]:
 
 def _by_piece(tools: Sequence[AnyTool], pieces: Sequence[Sequence[str]], at: int, long: int) -> list[Member]:
     places: dict[str, list[int]] = {}
-    for place, said in enumerate(pieces):
-        if len(said) > at:
-            places.setdefault(_singular(said[at]), []).append(place)
-    if len(places) == 1 and all(len(said) > at for said in pieces):
+    for place, parts in enumerate(pieces):
+        if len(parts) > at:
+            places.setdefault(_singular(parts[at]), []).append(place)
+    if len(places) == 1 and all(len(parts) > at for parts in pieces):
         return _by_piece(tools, pieces, at + 1, long)  # all names share this part
     grouped: dict[int, Group] = {}
     inside: set[int] = set()

@@ -243,13 +243,13 @@ def _examples(examples: Mapping[str, Sequence[str]] | None, names: Sequence[str]
     if examples is not None and not isinstance(examples, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UsageError(f"examples are lists of questions by the names of tools; got {short(examples)}")
     known = set(names)
-    for name, asked in (examples or {}).items():
+    for name, questions in (examples or {}).items():
         if name not in known:
             raise UsageError(
                 f"there are examples for {short(name)}, but no such tool is added.{did_you_mean(near(str(name), names))}"
             )
-        listed = None if isinstance(asked, str) or not isinstance(asked, Iterable) else tuple(asked)  # pyright: ignore[reportUnnecessaryIsInstance]
+        listed = None if isinstance(questions, str) or not isinstance(questions, Iterable) else tuple(questions)  # pyright: ignore[reportUnnecessaryIsInstance]
         if listed is None or not all(isinstance(one, str) for one in listed):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise UsageError(f"the examples of {name!r} are a list of questions; got {short(asked)}")
+            raise UsageError(f"the examples of {name!r} are a list of questions; got {short(questions)}")
         checked[name] = listed
     return checked

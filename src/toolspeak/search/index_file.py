@@ -36,7 +36,7 @@ def write(
         "format": FORMAT,
         "version": VERSION,
         "tools": [_tool_record(tool) for tool in tools],
-        "examples": {name: list(asked) for name, asked in examples.items()},
+        "examples": {name: list(questions) for name, questions in examples.items()},
     }
     if rows := [_group_record(group) for group in groups]:
         content["groups"] = rows
@@ -64,7 +64,7 @@ def read(path: Path, functions: Toolbox) -> tuple[list[AnyTool], dict[str, list[
         )
     try:
         tools = [_tool(one, functions) for one in content["tools"]]
-        examples = {str(name): [str(one) for one in asked] for name, asked in content["examples"].items()}
+        examples = {str(name): [str(one) for one in questions] for name, questions in content["examples"].items()}
         groups = tuple(_group(one) for one in content.get("groups", ()))
     except (LookupError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise UsageError(f"{path} is a broken index: {error}. Build it again") from error

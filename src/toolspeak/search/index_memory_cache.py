@@ -22,7 +22,7 @@ Toolset = tuple[Tool[..., Any], ...]
 QUESTIONS = 64
 """Questions whose results are cached for each set of tools."""
 
-QUESTION, FOUND, VIEWED = 2_100, 120, 130
+QUESTION, RESULT, VIEWED = 2_100, 120, 130
 """Bytes of a cached question, bytes of each of its results, and the most results."""
 
 
@@ -108,8 +108,8 @@ class Indexes:
 
     async def of(self, tools: Toolset, finder: Finder | None = None) -> IndexedTools:
         """The set of tools with its index: `finder` if that has all the tools. Raises MissingExtra."""
-        made = self._begun(tools, finder)
-        return made.result() if made.done() else await asyncio.wrap_future(made)
+        future = self._begun(tools, finder)
+        return future.result() if future.done() else await asyncio.wrap_future(future)
 
     def now(self, tools: Toolset, finder: Finder | None = None) -> IndexedTools:
         """As `of`, blocking."""
@@ -183,7 +183,7 @@ class _Entry:
 
 def in_memory(count: int, length: int) -> int:
     """The most bytes that so many tools with so much text take, with the cached results of their questions."""
-    return 1_000 * count + 8 * length + QUESTIONS * (QUESTION + FOUND * min(count, VIEWED))
+    return 1_000 * count + 8 * length + QUESTIONS * (QUESTION + RESULT * min(count, VIEWED))
 
 
 def _content_key(tools: Toolset) -> tuple[bytes, int]:

@@ -52,10 +52,10 @@ async def answered_here(
 ) -> AsyncGenerator[Event]:
     """The events of a reply without its internal calls. `notes` follow the model's first event: until then the request
     can still be sent to another model, or fail."""
-    usage, told, rounds = Usage(), "", 0
+    usage, text, rounds = Usage(), "", 0
     while True:
         left = inner.most - rounds
-        ear = Ear(inner.name, inner.names, after=told, hold=hold)
+        ear = Ear(inner.name, inner.names, after=text, hold=hold)
         request = inner.next_request(last=left <= 0)
         async with aclosing(ask(request if left >= 0 else replace(request, choice="none"))) as events:
             async for event in events:
@@ -71,7 +71,7 @@ async def answered_here(
         limit = _limit(inner, alone, left)
         for event in ear.rest(dropped=goes_on):
             yield event
-        told += ear.text
+        text += ear.text
         if calls:
             rounds += 1
             for note in (*await inner.answer(ear, calls, beside=not goes_on), *limit):
@@ -79,7 +79,7 @@ async def answered_here(
         if not goes_on:
             break
     if rounds:
-        inner.end(told, ear.called)
+        inner.end(text, ear.called)
     yield Finished(_finish(ear, limit), usage)
 
 

@@ -274,22 +274,22 @@ def _with_pages(
 ) -> tuple[list[Row], list[int]]:
     """The rows with the pages that were read, at their places; and the new index of each row. A page that was read in
     a reply with calls of the client comes before the results of those."""
-    made: list[Row] = []
+    messages: list[Row] = []
     places: list[int] = []
     for place, row in enumerate(rows):
         before, after, own = "", list[Row](), records(row.message.get("tool_calls"))
         for one in rounds.get(place, ()):
             read = [Row(result, read=True) for result in results(one, texts, tool)]
             if not one.beside:
-                made += [Row(one.message), *read]
+                messages += [Row(one.message), *read]
                 before += text_of(one.message)
             elif own:
                 own = [*records(one.message.get("tool_calls")), *own]
                 after += read
-        places.append(len(made))
+        places.append(len(messages))
         message: Message = {**row.message, "tool_calls": own} if after else row.message
-        made += [Row(without_beginning(message, before), row.whole), *after]
-    return made, places
+        messages += [Row(without_beginning(message, before), row.whole), *after]
+    return messages, places
 
 
 async def _noted(notes: Sequence[Note], model: Model, request: Request) -> AsyncGenerator[Event]:

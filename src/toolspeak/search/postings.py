@@ -59,10 +59,10 @@ class Postings:
         numbers = [ids.setdefault(term, len(ids)) for row in rows for term in row]
         weights = [weight for row in rows for weight in row.values()]
         places = [place for place, row in enumerate(rows, first) for _ in row]
-        held_by = self.tool_counts
-        held_by += [0] * (len(ids) - len(held_by))
+        counts = self.tool_counts
+        counts += [0] * (len(ids) - len(counts))
         for number in numbers:
-            held_by[number] += 1
+            counts[number] += 1
         late, come = self._late, len(self._late.numbers)
         late.numbers.extend(numbers)
         late.places.extend(places)
@@ -84,12 +84,12 @@ class Postings:
         """Removes the empty places. Returns the new place of every old one."""
         self._merge()
         new = np.cumsum(self.there) - 1
-        kept = self.there[self._places]
-        ends = np.zeros(len(kept) + 1, np.int64)
-        np.cumsum(kept, out=ends[1:])
+        present = self.there[self._places]
+        ends = np.zeros(len(present) + 1, np.int64)
+        np.cumsum(present, out=ends[1:])
         self._starts = ends[self._starts]
-        self._places = new[self._places[kept]].astype(np.int32)
-        self._weights = self._weights[kept]
+        self._places = new[self._places[present]].astype(np.int32)
+        self._weights = self._weights[present]
         self.there = np.ones(self.count, np.bool_)
         self._merged = self.count
         self._drop_unused_terms()
@@ -97,10 +97,10 @@ class Postings:
 
     def _drop_unused_terms(self) -> None:
         """Removes terms that no tool has any more."""
-        held = np.array(self.tool_counts, np.int64) > 0
+        used = np.array(self.tool_counts, np.int64) > 0
         lengths = np.diff(self._starts)
-        self._starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths[held])))
-        self.ids = {term: i for i, term in enumerate(term for term, number in self.ids.items() if held[number])}
+        self._starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths[used])))
+        self.ids = {term: i for i, term in enumerate(term for term, number in self.ids.items() if used[number])}
         self.tool_counts = [count for count in self.tool_counts if count]
 
     def scores(self, words: Iterable[str]) -> Floats:
@@ -127,8 +127,8 @@ class Postings:
 
     def _score(self, scores: Floats, number: int, rare: np.float32) -> None:
         if number + 1 < len(self._starts):
-            found = slice(self._starts[number], self._starts[number + 1])
-            scores[self._places[found]] += self._weights[found] * rare
+            postings = slice(self._starts[number], self._starts[number + 1])
+            scores[self._places[postings]] += self._weights[postings] * rare
         if number in self._overlay:
             at = self._overlay[number]
             places = np.frombuffer(self._late.places, np.int32)[at]

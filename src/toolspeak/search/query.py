@@ -62,7 +62,7 @@ def ranked(
     for question in questions(messages):
         for place, score in search(question.text, k):
             scores[place] = scores.get(place, 0.0) + question.weight * score
-    return sorted(scores.items(), key=lambda found: (-found[1], found[0]))[:k]
+    return sorted(scores.items(), key=lambda place_score: (-place_score[1], place_score[0]))[:k]
 
 
 def error(message: Message) -> str:

@@ -1,7 +1,7 @@
 """A model wrapper that selects tools: of many, the model sees those that match the conversation, and may search for
 others.
 
-    model = ToolRouter(ts.model("ollama:NAME"), shown=10, pinned=["ask_user", "files_*"])
+    model = ToolRouter(ts.model("ollama:NAME"), max_tools=10, pinned=["ask_user", "files_*"])
     ts.run("Will it rain in Xiamen?", tools=five_thousand, model=model)
 
 `run` and similar functions, and the gateway, do this by themselves if there are more tools than a model can be shown.
@@ -69,7 +69,7 @@ class ToolRouter(Wrapper[Model]):
     There is room for definitions of up to half of the model's `context` (by default what the model reports), or of
     `tokens`; if neither is known, for 64 tools. A model that scores likelihoods is shown fewer. If there is no room
     for all, these are shown: tools whose names are `pinned` (or match such a pattern), tools that the instructions
-    name, the client's own tools before those of its servers, and `shown` tools that match the first question best, or
+    name, the client's own tools before those of its servers, and `max_tools` tools that match the first question best, or
     any.
 
     Tools that the conversation calls, that later questions match, or that the model finds with `search_tools`, are
@@ -86,7 +86,7 @@ class ToolRouter(Wrapper[Model]):
         model: Model,
         index: Finder | None = None,
         *,
-        shown: int | None = None,
+        max_tools: int | None = None,
         tokens: int | None = None,
         context: int | None = None,
         pinned: Sequence[str] = (),
@@ -98,7 +98,7 @@ class ToolRouter(Wrapper[Model]):
             raise UsageError(f"model: expected a model, such as ts.model('local'), received {model!r}")
         if index is not None and not isinstance(index, Finder):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"index: expected a ToolIndex, received {type(index).__name__}")
-        for name, value in (("shown", shown), ("tokens", tokens), ("context", context)):
+        for name, value in (("max_tools", max_tools), ("tokens", tokens), ("context", context)):
             _check_count(name, value)
         if isinstance(pinned, str) or not all(isinstance(one, str) for one in pinned):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"pinned: expected a list of names or patterns, received {pinned!r}")
@@ -106,7 +106,7 @@ class ToolRouter(Wrapper[Model]):
         self.index = index
         self.pinned = tuple(pinned)
         self.strict = strict
-        self._visible = shown
+        self._max_tools = max_tools
         self._tokens = tokens
         self._context = context
         self._indexes = indexes
@@ -127,7 +127,7 @@ class ToolRouter(Wrapper[Model]):
     @property
     def tool_count(self) -> int:
         """The number of tools that are selected for a question if not all can be shown."""
-        return self._visible or (FEW if self._scored else MANY)
+        return self._max_tools or (FEW if self._scored else MANY)
 
     @property
     def tokens(self) -> int:
@@ -145,7 +145,7 @@ class ToolRouter(Wrapper[Model]):
     @property
     def _by_room(self) -> bool:
         """Whether all tools are shown for which there is room; otherwise their number decides."""
-        return self._visible is None and not self._scored
+        return self._max_tools is None and not self._scored
 
     @property
     def _scored(self) -> bool:
@@ -210,7 +210,7 @@ class ToolRouter(Wrapper[Model]):
         """The same if the number decides."""
         if len(tools) <= min(self.tool_count, MOST):
             return True
-        if self._visible is not None or len(tools) > MOST:
+        if self._max_tools is not None or len(tools) > MOST:
             return False
         if "scored" in self.capabilities:
             return len(tools) <= SCORED_SPARE * self.tool_count
@@ -303,10 +303,10 @@ def _room_for(indexed: IndexedTools, places: Sequence[int], room: Room) -> bool:
 def _left_out(request: Request, view: View) -> list[Note]:
     """A note of how many tools are shown, if some are left out. The ones that the client itself defers do not count:
     it shows them when they are needed."""
-    shown = set(view.places)
-    deferred = sum(tool.name in request.deferred for place, tool in enumerate(view.indexed.tools) if place not in shown)
+    seen = set(view.places)
+    deferred = sum(tool.name in request.deferred for place, tool in enumerate(view.indexed.tools) if place not in seen)
     wanted = len(view.indexed.tools) - deferred
-    return [Note("tools-shown", f"{len(shown)} of {wanted}")] if len(shown) < wanted else []
+    return [Note("tools-shown", f"{len(seen)} of {wanted}")] if len(seen) < wanted else []
 
 
 _warned = False

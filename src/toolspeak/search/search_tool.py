@@ -74,7 +74,7 @@ def results(indexed: IndexedTools, one: AnsweredRound[Names], *, last: bool) -> 
 def replayed(view: View, messages: Sequence[Message], most: int) -> tuple[list[Message], dict[str, int]]:
     """The conversation with its searches at their places; and for each added tool the index of the message that
     introduced it."""
-    made: list[Message] = []
+    replay: list[Message] = []
     late: dict[str, int] = {}
     places: list[int] = []
     for place, message in enumerate(messages):
@@ -82,17 +82,17 @@ def replayed(view: View, messages: Sequence[Message], most: int) -> tuple[list[M
         for number, one in enumerate(view.rounds.get(place, ()), 1):
             if one.beside:
                 continue  # nothing followed the search: the reply was passed on as the answer
-            made += [one.message, *results(view.indexed, one, last=number >= most)]
-            late |= dict.fromkeys((name for found in one.results for name in found), len(made) - 1)
+            replay += [one.message, *results(view.indexed, one, last=number >= most)]
+            late |= dict.fromkeys((name for names in one.results for name in names), len(replay) - 1)
             before += text_of(one.message)
-        places.append(len(made))
-        made.append(without_beginning(message, before))
+        places.append(len(replay))
+        replay.append(without_beginning(message, before))
     for place, at in view.later.items():
         name = view.indexed.tools[place].name
-        if name not in late and at is not None and (spot := _definition_index(made, places, at)) is not None:
+        if name not in late and at is not None and (spot := _definition_index(replay, places, at)) is not None:
             late[name] = spot
     added = {tool.name for tool in view.added()}
-    return made, {name: at for name, at in late.items() if name in added}
+    return replay, {name: at for name, at in late.items() if name in added}
 
 
 class SearchConversation:
@@ -106,7 +106,7 @@ class SearchConversation:
     def add(self, indexed: IndexedTools, one: AnsweredRound[Names], *, last: bool) -> None:
         """Appends a search."""
         self.messages = [*self.messages, one.message, *results(indexed, one, last=last)]
-        for name in dict.fromkeys(name for found in one.results for name in found):
+        for name in dict.fromkeys(name for names in one.results for name in names):
             self.tools.append(indexed.tools[indexed.places[name]])
             self.late[name] = len(self.messages) - 1
 

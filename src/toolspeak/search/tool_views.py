@@ -88,7 +88,7 @@ def view(
     builder.begin(begun)
     for place in range(begun, len(request.messages)):
         for one in rounds.get(place, ()):
-            builder.keep(_places(indexed, (name for found in one.results for name in found)), place)
+            builder.keep(_places(indexed, (name for names in one.results for name in names)), place)
         builder.read(place)
     if request.choice in indexed.places:
         builder.demand(indexed.places[request.choice])
@@ -220,9 +220,9 @@ class _ViewBuilder:
         elif message.get("role") == "user" and typed(message):
             fitting = ranked(self._search, self.messages[: place + 1], LATER)
             self.best = dict(fitting) or self.best
-            self._add_matching([found for found, _ in fitting], place)
+            self._add_matching([tool_place for tool_place, _ in fitting], place)
         elif text := error(message):
-            self._add_matching([found for found, _ in self._search(text, AFTER_ERROR)], place)
+            self._add_matching([tool_place for tool_place, _ in self._search(text, AFTER_ERROR)], place)
 
     def refer(self, place: int) -> None:
         """Adds the deferred tools that a message refers to."""

@@ -25,7 +25,7 @@ WIDTH = 256
 """Numbers in a vector."""
 ROUNDS = 12
 """The most iterations of k-means."""
-TOLD, WORDS = 3, 12
+LABEL, WORDS = 3, 12
 """Words in a group's name, and in its description."""
 CROWDED = 15
 """The largest size of a part, in tenths of the mean."""
@@ -47,14 +47,14 @@ def by_words(tools: Sequence[AnyTool]) -> Split:
 
     def split(members: Sequence[Member], most: int) -> Sequence[Group]:
         inside = [list(tools_in(member)) if isinstance(member, Group) else [member] for member in members]
-        vectors = np.stack([known.vector(found) for found in inside])
+        vectors = np.stack([known.vector(group) for group in inside])
         parts = _parts(vectors, min(most, -(-len(members) // 4)))
         if len(parts) < 2:
             return in_order(members, most)
-        said = known.telling([[tool for i in part for tool in inside[i]] for part in parts])
+        labels = known.telling([[tool for i in part for tool in inside[i]] for part in parts])
         return [
-            Group("_".join(told[:TOLD])[:LONGEST_NAME] or "more", tuple(members[i] for i in part), ", ".join(told))
-            for part, told in zip(parts, said, strict=True)
+            Group("_".join(terms[:LABEL])[:LONGEST_NAME] or "more", tuple(members[i] for i in part), ", ".join(terms))
+            for part, terms in zip(parts, labels, strict=True)
         ]
 
     return split
@@ -84,10 +84,10 @@ class Words:
         self.vectors = np.zeros((len(self.rows), WIDTH), np.float32)
         signs: dict[str, Floats] = {}
         for place, row in enumerate(self.rows.values()):
-            told = [(signs.get(term), term, worth * shared[term]) for term, worth in row.items() if term in shared]
-            if told:
-                found = np.stack([have if have is not None else signs.setdefault(t, _signs(t)) for have, t, _ in told])
-                self.vectors[place] = _of_length_one(np.array([worth for *_, worth in told], np.float32) @ found)
+            used = [(signs.get(term), term, worth * shared[term]) for term, worth in row.items() if term in shared]
+            if used:
+                rows = np.stack([have if have is not None else signs.setdefault(t, _signs(t)) for have, t, _ in used])
+                self.vectors[place] = _of_length_one(np.array([worth for *_, worth in used], np.float32) @ rows)
 
     def vector(self, tools: Sequence[AnyTool]) -> Floats:
         """The vector of several tools: their mean, scaled to length 1."""

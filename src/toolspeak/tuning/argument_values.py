@@ -137,8 +137,8 @@ def _pool(name: str, like: str = "") -> Sequence[str]:
     """The values for an argument, chosen by the words in its name. With `like`, the pool that contains that value."""
     if like:
         return next((pool for pool in POOLS.values() if like in pool), (like,))
-    told = [part.casefold() for part in parts(name)]
-    return next((pool for words, pool in POOLS.items() for word in told[::-1] if word in words.split()), POOLS[""])
+    terms = [part.casefold() for part in parts(name)]
+    return next((pool for words, pool in POOLS.items() for word in terms[::-1] if word in words.split()), POOLS[""])
 
 
 def _text(name: str, schema: Schema, i: int) -> str:

@@ -97,9 +97,9 @@ def _cases_for(tool: Tool[..., Any], count: int) -> list[dict[str, Any]]:
     """Up to `count` questions that need a call of the tool. Raises NoValue."""
     cases: dict[str, dict[str, Any]] = {}
     for i in range(count):
-        given = _arguments(tool, i)
-        text = _sentence(tool, given, i)
-        arguments = {name: one.json for name, one in given.items()}
+        values = _arguments(tool, i)
+        text = _sentence(tool, values, i)
+        arguments = {name: one.json for name, one in values.items()}
         if problems := check(tool, arguments):
             raise NoValue(f"{problems[0].message}. Give its parameters examples")
         if text not in cases:

@@ -111,12 +111,12 @@ async def atune(
     dialects: Sequence[str] = (),
     count: int = 48,
     settings: Settings | None = None,
-    heard: OnRecord | None = None,
+    on_record: OnRecord | None = None,
 ) -> Outcome:
     """As `tune`, awaited.
 
     `tools` are given as to `run`. `cases` are files of your own cases (see `evals.load`); without them about `count`
-    questions are generated from the tools' schemas. `dialects` are the ones to try. `heard` is called with each
+    questions are generated from the tools' schemas. `dialects` are the ones to try. `on_record` is called with each
     record, the number of finished questions and the total.
 
     Every answer is stored in a folder in `out` as it arrives, so the same call continues a run that was killed. Raises
@@ -131,7 +131,7 @@ async def atune(
     tried = await candidates(model, dialects)
     key = key_of(model)
     folder = Path(out) / f"{slug(model.name, key)}-{digest(put)[:8]}"
-    trial = Trial(name, folder, settings, heard, plan.total(len(tried)))
+    trial = Trial(name, folder, settings, on_record, plan.total(len(tried)))
     done = await trial.run(plan, tried)
     names = tuple(dict.fromkeys(tool.name for case in put for tool in case.tools))
     return Outcome(model.name, key, tuple(done), source, names, digest(put), folder, without, settings.as_dict())
@@ -164,13 +164,13 @@ class Trial:
         left = [Measured(one.strategy, one.usual) for one in candidates]
         out: list[Measured] = []
         for number, cases in enumerate(plan.rounds, 1):
-            asked_now = [await self._ask_cases(one, f"round-{number}", cases) for one in left]
-            able = _ranked([one for one in asked_now if not one.failed])
+            trials = [await self._ask_cases(one, f"round-{number}", cases) for one in left]
+            able = _ranked([one for one in trials if not one.failed])
             if not able:
-                raise ModelError(f"{self.name}: no strategy works: {asked_now[0].failed}")
+                raise ModelError(f"{self.name}: no strategy works: {trials[0].failed}")
             go_on = survivors(len(left))
             left, gone = able[:go_on], able[go_on:]
-            out = [*gone, *(one for one in asked_now if one.failed), *out]
+            out = [*gone, *(one for one in trials if one.failed), *out]
         last = _finalists(left, out)
         rest = [one for one in (*left, *out) if one not in last]
         self.total = self.done + len(last) * len(plan.back)
@@ -184,7 +184,7 @@ class Trial:
         why."""
         contender = Contender(as_tuned(bare(self.name), one.strategy), title=one.strategy.label)
         try:
-            records = await arun(cases, [contender], self.folder / part, self.settings, heard=self._on_record)
+            records = await arun(cases, [contender], self.folder / part, self.settings, on_record=self._on_record)
         except STOPPING:
             raise
         except ModelError as error:

@@ -136,16 +136,16 @@ BY_WISH = ("file_upload", "javascript_exec")
 def members(tool: Payload, where: str) -> list[Payload] | None:
     """Return the functions of a toolset, each with its `member` and whether it is deferred; None if this is not a
     toolset. Raises Refused for an unknown member."""
-    if (found := TOOLSETS.get(str(tool.get("type")))) is None:
+    if (entry := TOOLSETS.get(str(tool.get("type")))) is None:
         return None
-    toolset, known = found
+    toolset, known = entry
     configs = record(tool.get("configs"))
     if unknown := next((name for name in configs if name not in known), None):
         raise cannot(
             f"{where}.configs", f"{unknown[:100]!r} is not a member of this toolset; it has {', '.join(known)}"
         )
     rows: list[Payload] = []
-    for name, (said, properties, required) in known.items():
+    for name, (about, properties, required) in known.items():
         config = record(configs.get(name))
         if config.get("enabled", name not in BY_WISH) is False:
             continue
@@ -157,7 +157,7 @@ def members(tool: Payload, where: str) -> list[Payload] | None:
         }
         named = {"name": full_name(toolset, name), "member": {"name": name, "toolset_name": toolset}}
         rows.append(
-            {**named, "description": said, "parameters": parameters, "defer_loading": config.get("defer_loading")}
+            {**named, "description": about, "parameters": parameters, "defer_loading": config.get("defer_loading")}
         )
     return rows
 
@@ -174,6 +174,6 @@ def state_text(block: Payload) -> str:
         active = " (active)" if tab.get("active") is True else ""
         lines.append(f"- {tab.get('tab_id')}{active}: {tab.get('title')} {tab.get('url')}".rstrip())
     for change in map(record, block.get("state_changes") or ()):
-        told = ", ".join(f"{key} {value}" for key, value in change.items() if key != "type" and value is not None)
-        lines.append(f"{str(change.get('type')).replace('_', ' ')}: {told}")
+        fields = ", ".join(f"{key} {value}" for key, value in change.items() if key != "type" and value is not None)
+        lines.append(f"{str(change.get('type')).replace('_', ' ')}: {fields}")
     return "\n".join(lines)

@@ -110,8 +110,8 @@ def _call(call: Payload) -> Payload:
         # An earlier call with invalid JSON is still part of the conversation.
         with suppress(ValueError, RecursionError):
             arguments = nonblocking_json.loads(arguments)
-    taken = cast("Payload", arguments) if isinstance(arguments, dict) else {"arguments": arguments}
-    return {"type": "tool_use", "id": _id(call.get("id")), "name": function.get("name", ""), "input": taken}
+    input_object = cast("Payload", arguments) if isinstance(arguments, dict) else {"arguments": arguments}
+    return {"type": "tool_use", "id": _id(call.get("id")), "name": function.get("name", ""), "input": input_object}
 
 
 def _result(message: Message, path: str) -> Payload:
@@ -229,8 +229,8 @@ class Reading:
         """Ignore a provider's tool result without its call, but note the tools that it found."""
         if block["type"] != "tool_search_tool_result":
             self.ignored.add(block["type"])
-        for found in records(record(block.get("content")).get("tool_references")):
-            self.changes.refer(str(found.get("tool_name")), self._at)
+        for reference in records(record(block.get("content")).get("tool_references")):
+            self.changes.refer(str(reference.get("tool_name")), self._at)
 
     def _result(self, block: Payload, path: str) -> Message:
         self._note(block)
@@ -280,14 +280,14 @@ class Reading:
     def _change(self, block: Payload, path: str) -> list[Payload]:
         """What the model is told of a block that changes which tools can be called."""
         if block["type"] == "tool_reference":
-            told = self.changes.refer(need(block, "tool_name", path), self._at)
+            text = self.changes.refer(need(block, "tool_name", path), self._at)
         elif block["type"] == "tool_addition":
-            told = self.changes.add(block, path, self._at)
+            text = self.changes.add(block, path, self._at)
         else:
-            told = self.changes.remove(block)
-        if not told:
+            text = self.changes.remove(block)
+        if not text:
             self.ignored.add(block["type"])
-        return [_text(told)] if told else []
+        return [_text(text)] if text else []
 
     def _unknown(self, kind: str, path: str) -> list[Payload]:
         if self._new:
@@ -327,8 +327,8 @@ def need(block: Payload, name: str, path: str) -> str:
     """Return a string that a block must have. Raises Refused."""
     value = block.get(name)
     if not isinstance(value, str):
-        said = "nothing" if value is None else type(value).__name__
-        raise Refused(f"{path}.{name}: expected a string, got {said}", code="invalid_value", param=f"{path}.{name}")
+        kind = "nothing" if value is None else type(value).__name__
+        raise Refused(f"{path}.{name}: expected a string, got {kind}", code="invalid_value", param=f"{path}.{name}")
     return value
 
 

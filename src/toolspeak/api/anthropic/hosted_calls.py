@@ -114,10 +114,10 @@ def _content(content: Any) -> str:
         return content
     if isinstance(content, list):
         return "\n\n".join(map(_row, records(content)))
-    found = record(content)
-    if code := found.get("error_code"):
+    block = record(content)
+    if code := block.get("error_code"):
         return json.dumps({"error": code}, ensure_ascii=False)
-    return _row(found)
+    return _row(block)
 
 
 def _row(row: Payload) -> str:

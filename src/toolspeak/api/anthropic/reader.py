@@ -63,8 +63,8 @@ class ReplyReader(Reading):
                 self._pings += 1
             case _:
                 if self._payloads.whole:
-                    shown_payload = excerpt(json.dumps(payload, ensure_ascii=False))
-                    raise ServerFailed(f"expected a message, got: {shown_payload}")
+                    payload_excerpt = excerpt(json.dumps(payload, ensure_ascii=False))
+                    raise ServerFailed(f"expected a message, got: {payload_excerpt}")
         return []
 
     def _whole(self, message: Payload) -> list[Event]:
@@ -77,9 +77,9 @@ class ReplyReader(Reading):
     def _begin(self, index: int, block: Payload) -> list[Event]:
         """Start a block, which may be complete, partial or empty."""
         if block.get("type") == "tool_use":
-            taken = record(block.get("input"))
-            self._open[index] = bool(taken)
-            text = json.dumps(taken, ensure_ascii=False) if taken else ""
+            complete_input = record(block.get("input"))
+            self._open[index] = bool(complete_input)
+            text = json.dumps(complete_input, ensure_ascii=False) if complete_input else ""
             return self._calls.add(index=index, key=block.get("id"), name=block.get("name"), arguments=text)
         return self._words(block.get("thinking"), block.get("text"))
 

@@ -45,8 +45,8 @@ def write_request(request: Request, model: str, *, max_tokens: int = MAX, though
         body["temperature"] = request.temperature
     if request.stop:
         body["stop_sequences"] = list(request.stop)
-    for name, asked in (("seed", request.seed), ("logprobs", request.logprobs)):
-        if asked is not None:
+    for name, setting in (("seed", request.seed), ("logprobs", request.logprobs)):
+        if setting is not None:
             raise cannot(name, "the model's server has no such setting")
     return body | _sampling(request.sampling)
 
@@ -80,8 +80,8 @@ def _tools(request: Request, turns: list[Payload]) -> Payload:
             body["tool_choice"] = write_choice(request.choice, parallel=request.parallel)
         return body
     # Every tool that the conversation calls must be declared, even if none may be called now.
-    told = [{"name": name, "input_schema": {"type": "object"}} for name in _called(turns)]
-    return {"tools": told, "tool_choice": {"type": "none"}} if told else {}
+    declared = [{"name": name, "input_schema": {"type": "object"}} for name in _called(turns)]
+    return {"tools": declared, "tool_choice": {"type": "none"}} if declared else {}
 
 
 def _called(turns: list[Payload]) -> Iterable[str]:
@@ -190,13 +190,13 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> IncomingRe
     _check(fields)
     reading = Reading()
     messages = reading.turns(fields["messages"], reading.system(fields.get("system")))
-    given_choice = record(fields.get("tool_choice"))
+    tool_choice = record(fields.get("tool_choice"))
     described = records(fields.get("tools"))
     every = [*((f"tools.{i}", tool) for i, tool in enumerate(described)), *reading.changes.defined(described)]
     rows = reading.changes.left(read_tools(every, reading))
     offered = tools(rows) or ()
-    demanded = _demanded(given_choice, offered, reading)
-    choice, offered = _chosen({} if demanded else given_choice, offered)
+    demanded = _demanded(tool_choice, offered, reading)
+    choice, offered = _chosen({} if demanded else tool_choice, offered)
     reading.name_servers(fields.get("mcp_servers"), described)
     output = record(fields.get("output_config"))
     thinking = record(fields.get("thinking"))
@@ -205,7 +205,7 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> IncomingRe
         messages=messages,
         tools=offered,
         choice=choice,
-        parallel=given_choice.get("disable_parallel_tool_use") is not True,
+        parallel=tool_choice.get("disable_parallel_tool_use") is not True,
         max_tokens=fields.get("max_tokens"),
         temperature=fields.get("temperature"),
         stop=tuple(stop for stop in fields.get("stop_sequences") or () if stop),

@@ -29,7 +29,7 @@ def read_logprobs(logprobs: Payload) -> list[Payload]:
     for at, (token, value) in enumerate(zip(tokens, values, strict=False)):
         if isinstance(token, str) and isinstance(value, int | float):
             others = record(tops[at]) if at < len(tops) else {}
-            top = [_token(text, given) for text, given in others.items() if isinstance(given, int | float)]
+            top = [_token(text, logprob) for text, logprob in others.items() if isinstance(logprob, int | float)]
             rows.append({**_token(token, value), "top_logprobs": top})
     return rows
 

@@ -100,9 +100,9 @@ class ReplyWriter(ChunkWriter):
 
     def _row(self, choice: int, delta: Payload, finish: str | None, **more: Any) -> bytes:
         """Return a chunk with the log probabilities since the last one."""
-        told = self._choices[choice]
-        logprobs = {"content": told.logprobs, "refusal": None} if told.logprobs else None
-        told.logprobs = []
+        state = self._choices[choice]
+        logprobs = {"content": state.logprobs, "refusal": None} if state.logprobs else None
+        state.logprobs = []
         row: Payload = {"index": choice, "delta": delta, "logprobs": logprobs, "finish_reason": finish, **more}
         return data_line({**self._head, "choices": [row], **self._tail})
 
@@ -183,8 +183,8 @@ def _message(reply: Reply, incoming: IncomingRequest) -> Payload:
 
 
 def _choice(index: int, reply: Reply, incoming: IncomingRequest) -> Payload:
-    told = reply.logprobs and not reply.calls
-    logprobs = {"content": list(reply.logprobs), "refusal": None} if told else None
+    with_logprobs = reply.logprobs and not reply.calls
+    logprobs = {"content": list(reply.logprobs), "refusal": None} if with_logprobs else None
     row: Payload = {
         "index": index,
         "message": _message(reply, incoming),

@@ -43,12 +43,12 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> IncomingRe
 
 def write_reply(replies: Sequence[Reply], incoming: IncomingRequest, stamp: Stamp) -> Payload:
     """Return the body of the reply."""
-    told = writer.write_reply(replies, replace(incoming, echo={}), stamp)
-    kept = stored_items(incoming.echo["output"], stamp.id)
+    response = writer.write_reply(replies, replace(incoming, echo={}), stamp)
+    input_items = stored_items(incoming.echo["output"], stamp.id)
     return {
-        "id": told["id"],
+        "id": response["id"],
         "object": "response.compaction",
-        "created_at": told["created_at"],
-        "output": [*kept, *told["output"]],
-        "usage": told["usage"],
+        "created_at": response["created_at"],
+        "output": [*input_items, *response["output"]],
+        "usage": response["usage"],
     }

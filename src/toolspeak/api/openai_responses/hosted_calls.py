@@ -57,8 +57,8 @@ def hosted_item(name: str, server: str) -> HostedItem:
 
 
 def _searched(arguments: str, result: ToolResult | None) -> Payload:
-    kept = {"arguments": arguments, **({} if result is None else {"result": result.text})}
-    return {"action": {"type": "search", "query": next(iter(_texts_in(arguments)), "")}, OURS: kept}
+    original = {"arguments": arguments, **({} if result is None else {"result": result.text})}
+    return {"action": {"type": "search", "query": next(iter(_texts_in(arguments)), "")}, OURS: original}
 
 
 def _files(arguments: str, result: ToolResult | None) -> Payload:

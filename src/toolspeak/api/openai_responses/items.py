@@ -123,8 +123,8 @@ class _Reading:
     def _agent_message(self, item: Payload, at: str) -> None:
         """What one agent of the client's says to another."""
         self._open = None
-        said = _words(self._content(item.get("content"), f"{at}.content"))
-        text = f"Message from {item.get('author')} to {item.get('recipient')}:\n{said}"
+        message = _words(self._content(item.get("content"), f"{at}.content"))
+        text = f"Message from {item.get('author')} to {item.get('recipient')}:\n{message}"
         self.messages.append({"role": "user", "content": text})
 
     def _compact(self, at: str, last: bool) -> None:
@@ -153,8 +153,8 @@ class _Reading:
         return _content(readable, at)
 
     def _reasoning(self, item: Payload, at: str) -> None:
-        said = [part for part in records(item.get("content")) if part.get("type") == "reasoning_text"]
-        texts = [part.get("text") for part in said or records(item.get("summary"))]
+        content = [part for part in records(item.get("content")) if part.get("type") == "reasoning_text"]
+        texts = [part.get("text") for part in content or records(item.get("summary"))]
         thought = "\n\n".join(text for text in texts if isinstance(text, str))
         if thought:
             self._turn("content", "tool_calls", "reasoning_content")["reasoning_content"] = thought
@@ -223,9 +223,9 @@ class _Reading:
         self._open = None
         self.messages.append({"role": "tool", "tool_call_id": key, "content": content})
 
-    def _turn(self, *taken: str) -> Message:
+    def _turn(self, *parts: str) -> Message:
         """Return the assistant's message that is being read, or a new one if it already has a part of this kind."""
-        if self._open is None or any(name in self._open for name in taken):
+        if self._open is None or any(name in self._open for name in parts):
             self._open = {"role": "assistant"}
             self.messages.append(self._open)
         return self._open

@@ -55,5 +55,5 @@ def opened_summary(text: Any) -> str | None:
 def check_summary(text: str, *, cut: bool) -> None:
     """Raises Refused for a summary that would lose the conversation."""
     if cut or not text.strip():
-        said = "the model's summary was cut at its length limit" if cut else "the model wrote no summary"
-        raise Refused(f"{said}, so the conversation was not compacted", status=502, code="no_valid_reply")
+        problem = "the model's summary was cut at its length limit" if cut else "the model wrote no summary"
+        raise Refused(f"{problem}, so the conversation was not compacted", status=502, code="no_valid_reply")

@@ -151,8 +151,8 @@ class Building:
         """Return the last events of a response that the model ended. Raises Refused for a summary that is empty or cut."""
         if self._compacts:
             check_summary(self._open.text if self._open else "", cut=self._finish in REASONS)
-        status, said = self.status, self._open is not None or len(self.output) > len(self._listings)
-        opened = "" if said else self._begin_text("message")[1]  # an empty reply is an empty text
+        status, has_output = self.status, self._open is not None or len(self.output) > len(self._listings)
+        opened = "" if has_output else self._begin_text("message")[1]  # an empty reply is an empty text
         return opened + self._close(status) + self._tell_response(f"response.{status}", status)
 
     def fail(self, error: Refused) -> str:
@@ -244,8 +244,8 @@ class Building:
         return item, added + self._tell(f"{kind}.added", **self._at(item), **place, part=part)
 
     def _call(self, name: str, call_id: str) -> str:
-        kind, told = self._names.get(name, ("function", {"name": name}))
-        named = {"call_id": call_id, **told}
+        kind, fields = self._names.get(name, ("function", {"name": name}))
+        named = {"call_id": call_id, **fields}
         if client := CLIENT_TOOLS.get(kind):
             # Sent only once its arguments are complete: clients reject such an item without them.
             self._begin_item(_Item("function_call", {"type": client.item, **named}), client.prefix)
@@ -334,8 +334,8 @@ class Building:
         """Return an event with the response. The part that repeats the request, with all tools, is serialized only
         once."""
         self._sequence += 1
-        made = f"{dumped(self._response(status))[:-1]},{self._echoed[1:]}"
-        return f'event: {kind}\ndata: {{"type":"{kind}","response":{made},"sequence_number":{self._sequence}}}\n\n'
+        response = f"{dumped(self._response(status))[:-1]},{self._echoed[1:]}"
+        return f'event: {kind}\ndata: {{"type":"{kind}","response":{response},"sequence_number":{self._sequence}}}\n\n'
 
     def _tell_all(self, rows: Iterable[tuple[str, Payload]]) -> str:
         return "".join(self._tell(kind, **fields) for kind, fields in rows)

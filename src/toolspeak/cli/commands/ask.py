@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 @policy_option
 @click.option("--json", "as_json", is_flag=True, help="Print the whole outcome as one JSON object.")
 @click.pass_context
-def ask(ctx: click.Context, words: tuple[str, ...], files: tuple[str, ...], **given: Any) -> None:
+def ask(ctx: click.Context, words: tuple[str, ...], files: tuple[str, ...], **options: Any) -> None:
     """Ask a model a question; it may call your functions.
 
     \b
@@ -58,21 +58,21 @@ def ask(ctx: click.Context, words: tuple[str, ...], files: tuple[str, ...], **gi
     With --policy, calls that need approval are asked about on the terminal. Without a terminal the run ends, and
     `toolspeak resume` continues it from the output of --json.
     """
-    if given["explain"] and given["dry_run"]:
+    if options["explain"] and options["dry_run"]:
         raise click.UsageError("--explain and --dry-run exclude each other: use one of them")
     from ..images import with_images
     from ..terminal import answers
 
-    prompt: list[Message] = [{"role": "user", "content": with_images(question(words), given.pop("images"))}]
+    prompt: list[Message] = [{"role": "user", "content": with_images(question(words), options.pop("images"))}]
     with answers() as out:
         from ..tool_sources import toolbox
 
         box = toolbox(files)
-        if given["explain"]:
-            _explain(out, prompt, box, given)
-        elif given["dry_run"]:
-            _decide(out, prompt, box, given)
-        elif code := _run(out, prompt, box, given):
+        if options["explain"]:
+            _explain(out, prompt, box, options)
+        elif options["dry_run"]:
+            _decide(out, prompt, box, options)
+        elif code := _run(out, prompt, box, options):
             ctx.exit(code)
 
 
@@ -81,12 +81,12 @@ def _explain(out: Out, prompt: list[Message], box: Any, options: dict[str, Any])
     from ...models.resolve import model
     from ...tool_results import jsonable
 
-    made = model(options["model"], dialect=options["dialect"])
-    told = explain(prompt, tools=box, model=made, system=options["system"], **sampling_of(options))
+    chosen_model = model(options["model"], dialect=options["dialect"])
+    explanation = explain(prompt, tools=box, model=chosen_model, system=options["system"], **sampling_of(options))
     if options["as_json"]:
-        out.json(jsonable(told) | {"body": told.body.decode()})
+        out.json(jsonable(explanation) | {"body": explanation.body.decode()})
     else:
-        out.line(str(told))
+        out.line(str(explanation))
 
 
 def _decide(out: Out, prompt: list[Message], box: Any, options: dict[str, Any]) -> None:

@@ -40,12 +40,12 @@ def call(ctx: click.Context, target: str, arguments: str, dialect: Dialect | Non
     if not names_in(target):
         raise click.UsageError(f"expected FILE:NAME, such as weather.py:forecast, or mcp:SERVER#NAME; got {target}")
     text = piped_text() if arguments == "-" else arguments
-    given = _parsed(text) if dialect is None else {}
+    values = _parsed(text) if dialect is None else {}
     with answers() as out:
         box = _one_tool(target)
         if dialect is not None:
-            given = _read(text, dialect, box)
-        checked = box.validate({"name": next(iter(box)).name, "arguments": given})
+            values = _read(text, dialect, box)
+        checked = box.validate({"name": next(iter(box)).name, "arguments": values})
         if checked.call is None or checked.error is not None:
             _refuse(ctx, checked.error)
             return
@@ -65,12 +65,12 @@ def _read(text: str, dialect: Dialect, box: Toolbox) -> dict[str, Any]:
     reply = parse(text, dialect, list(box))
     named = [one.name for one in reply.calls]
     if named != [tool.name]:
-        found_names = f"found {len(named)}: {', '.join(named)}" if named else "found none"
-        raise UsageError(f"expected one call of {tool.name} in the dialect {dialect.name}, {found_names}")
-    (found_call,) = reply.calls
-    if not found_call.whole:
-        raise UsageError(f"the call of {tool.name} is cut off: {found_call.json[:80]}")
-    return found_call.arguments
+        received = f"found {len(named)}: {', '.join(named)}" if named else "found none"
+        raise UsageError(f"expected one call of {tool.name} in the dialect {dialect.name}, {received}")
+    (call,) = reply.calls
+    if not call.whole:
+        raise UsageError(f"the call of {tool.name} is cut off: {call.json[:80]}")
+    return call.arguments
 
 
 def _parsed(text: str) -> dict[str, Any]:
@@ -92,11 +92,11 @@ def _parsed(text: str) -> dict[str, Any]:
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the object. Raises UsageError if a name occurs twice, because either value could be meant."""
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        twice = next(name for name in made if sum(name == other for other, _ in pairs) > 1)
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        twice = next(name for name in record if sum(name == other for other, _ in pairs) > 1)
         raise UsageError(f"the arguments have {twice!r} twice")
-    return made
+    return record
 
 
 def _refuse(ctx: click.Context, error: CallError | None) -> None:

@@ -50,16 +50,16 @@ def cases(file: Path, names: tuple[str, ...], failed: Path | None, test: Path | 
 
     with answers() as out:
         every, others = cases_of(file, failed)
-        found = chosen(every, names)
+        selected = chosen(every, names)
         for why in () if names else others:
             click.echo(f"no case: {why}", err=True)
-        if not found:
+        if not selected:
             raise UsageError(f"{file}: there is no case" + (f" that failed in {failed}" if failed else ""))
         if test is None:
-            for one in found:
+            for one in selected:
                 out.line(case_line(one.case))
             return
-        exchange = found[0].exchange
+        exchange = selected[0].exchange
         name = model or (exchange.model["name"] if exchange else "local")
-        for path in write_test(test, found, file.name, name):
+        for path in write_test(test, selected, file.name, name):
             click.echo(f"wrote {path}", err=True)

@@ -68,7 +68,7 @@ BANNER_TOOLS = 8
 @click.option("-c", "--continue", "go_on", is_flag=True, help="Continue the last conversation.")
 @approve_option
 @policy_option
-def chat(files: tuple[str, ...], go_on: bool, **given: Any) -> None:
+def chat(files: tuple[str, ...], go_on: bool, **options: Any) -> None:
     """Chat with a model that may call your functions.
 
     \b
@@ -89,14 +89,14 @@ def chat(files: tuple[str, ...], go_on: bool, **given: Any) -> None:
         messages = saved_conversations.read(path) if go_on else []
         files = files or (saved_conversations.tools(path) if go_on else ())
         box = runnable(toolbox(files))
-        policy = read_policy(given["policy_file"]) if given["policy_file"] else None
-        ask = approver(policy, approve=given["approve"])
+        policy = read_policy(options["policy_file"]) if options["policy_file"] else None
+        ask = approver(policy, approve=options["approve"])
         talk = Conversation(
-            out, model_by_name(given["model"], given["dialect"]), box, ask, given["system"], path, messages
+            out, model_by_name(options["model"], options["dialect"]), box, ask, options["system"], path, messages
         )
         talk.policy, talk.files = policy, files
-        talk.sampling, talk.limits = sampling_of(given), limits_of(given)
-        for image in given["images"]:
+        talk.sampling, talk.limits = sampling_of(options), limits_of(options)
+        for image in options["images"]:
             talk.attach(image)
         if go_on:
             talk.note(f"continuing {path}: {len(messages)} messages")

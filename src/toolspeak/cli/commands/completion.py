@@ -22,5 +22,5 @@ def completion(ctx: click.Context, shell: str) -> None:
     kind = get_completion_class(shell)
     if kind is None:
         raise click.UsageError(f"nothing is known of the shell {shell}")
-    made = kind(ctx.find_root().command, {}, "toolspeak", "_TOOLSPEAK_COMPLETE")
-    click.echo(made.source_template % made.source_vars())  # source() would start a bash to find out its version
+    script = kind(ctx.find_root().command, {}, "toolspeak", "_TOOLSPEAK_COMPLETE")
+    click.echo(script.source_template % script.source_vars())  # source() would start a bash to find out its version

@@ -66,7 +66,7 @@ def _detect(template: Template, model: str | None) -> Dialect:
             if template.source is None:
                 raise
             Progress().note(f"note: {error}")
-    found = find(template.source, model)
-    if template.source and (why := unrendered(template.source, found)):
+    dialect = find(template.source, model)
+    if template.source and (why := unrendered(template.source, dialect)):
         Progress().note(f"note: {why}")
-    return found
+    return dialect

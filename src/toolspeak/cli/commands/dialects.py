@@ -55,11 +55,11 @@ def _selected(words: Sequence[str]) -> list[Dialect]:
     from ...dialects import get, names as known
 
     every = known()
-    found: dict[str, Dialect] = {}
+    selected: dict[str, Dialect] = {}
     for word in words:
         like = [word] if word in every else [name for name in every if _has(get(name), word.lower())]
-        found |= {name: get(name) for name in like or [word]}
-    return list(found.values())
+        selected |= {name: get(name) for name in like or [word]}
+    return list(selected.values())
 
 
 def _has(d: Dialect, word: str) -> bool:
@@ -107,6 +107,6 @@ def _table(out: Out, rows: Sequence[tuple[str, str, str]]) -> str:
     for name, models, call in rows:
         table.add_row(Text(name, "cyan"), Text(models), Text(visible(call)))
     screen = console(out.stream)
-    with screen.capture() as shown:
+    with screen.capture() as capture:
         screen.print(table)
-    return shown.get()
+    return capture.get()

@@ -58,17 +58,17 @@ def doctor(ctx: click.Context, model: str | None, as_json: bool, offline: bool) 
     from ..terminal import answers
 
     with answers() as out:
-        found: list[Check] = []
+        report: list[Check] = []
         rows = checks(offline=offline) if model is None else _of_model(model, offline)
         for check in rows:
-            found.append(check)
+            report.append(check)
             if not as_json:
                 mark = {"ok": "✓", "broken": "✗", "told": "·"}[check.state]
                 color = {"ok": "green", "broken": "red", "told": "bright_black"}[check.state]
                 out.line(f"{check.name:<16} {check.detail}", before=(mark, color))
         if as_json:
-            out.json([asdict(check) for check in found])
-    if any(check.state == "broken" for check in found):
+            out.json([asdict(check) for check in report])
+    if any(check.state == "broken" for check in report):
         ctx.exit(1)
 
 
@@ -183,10 +183,10 @@ def _ollama() -> Check:
     from ...models.resolve import model
 
     try:
-        made = model("ollama:any")
+        remote = model("ollama:any")
     except ToolspeakError as error:
         return Check("ollama", "broken", f"OLLAMA_HOST: {error}")
-    address = cast("Remote", made).endpoint.removesuffix("/api/chat")
+    address = cast("Remote", remote).endpoint.removesuffix("/api/chat")
     try:
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(address + "/api/tags", timeout=2) as answer:

@@ -167,7 +167,7 @@ def run_(
         progress = ProgressReport(out, len(every) * len(measured))
         try:
             records = evals.run(
-                every, measured, out, chosen, sources=cases, heard=progress.case_done, errors_again=errors_again
+                every, measured, out, chosen, sources=cases, on_record=progress.case_done, errors_again=errors_again
             )
         except (ModelError, KeyboardInterrupt):
             progress.stopped()
@@ -202,7 +202,7 @@ def report(folder: Path, as_json: bool) -> None:
 @click.option(
     "-n",
     "--cases",
-    "shown",
+    "limit",
     type=click.IntRange(0),
     metavar="N",
     default=20,
@@ -210,7 +210,7 @@ def report(folder: Path, as_json: bool) -> None:
     help="The number of changed cases to show.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def diff(first: str, second: str | None, shown: int, as_json: bool) -> None:
+def diff(first: str, second: str | None, limit: int, as_json: bool) -> None:
     """Compare two runs on the same cases, with a significance test.
 
     A and B are folders of results; DIR#CONTENDER names one of several in a folder. A folder with two contenders needs
@@ -230,7 +230,7 @@ def diff(first: str, second: str | None, shown: int, as_json: bool) -> None:
             to.json([difference(one) for one in comparison])
             return
         for one in comparison:
-            compared(to, one, shown)
+            compared(to, one, limit)
 
 
 # ------------------------------------------------------------------ what is given

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @click.option("--tries", type=click.IntRange(1), metavar="N", help="The most attempts to get a valid value.")
 @sampling_options
 @click.pass_context
-def extract(ctx: click.Context, file: str, schema: str | None, whole: bool, **given: Any) -> None:
+def extract(ctx: click.Context, file: str, schema: str | None, whole: bool, **options: Any) -> None:
     """Extract a value from each line of a text, as JSON.
 
     \b
@@ -58,7 +58,7 @@ def extract(ctx: click.Context, file: str, schema: str | None, whole: bool, **gi
         lines = [(1, text.strip())] if whole else list(_lines(text))
         if not any(line for _, line in lines):
             raise UsageError("the input is empty: expected a text to extract from")
-        if _failures(out, kind, lines, given):
+        if _failures(out, kind, lines, options):
             ctx.exit(1)
 
 

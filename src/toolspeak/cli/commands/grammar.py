@@ -46,5 +46,5 @@ def grammar(dialect: Dialect, files: tuple[str, ...], choice: str, form: Form, s
     if tools is None:
         raise UsageError("a grammar needs tools: expected --tools FILE")
     with answers() as out:
-        made = core.grammar(dialect, tools, choice, form, parallel=not single)
-        out.line(made if isinstance(made, str) else json.dumps(made, indent=2, ensure_ascii=False))
+        text = core.grammar(dialect, tools, choice, form, parallel=not single)
+        out.line(text if isinstance(text, str) else json.dumps(text, indent=2, ensure_ascii=False))

@@ -188,9 +188,9 @@ def _problems(model: Any) -> Iterator[str]:
     from ...models.wrapper import within
 
     for upstream in model.upstreams:
-        asked = within(upstream.model, Adaptive)
-        if asked and asked.problem:
-            yield f"warning: {asked.http.address.shown}: {asked.problem}. Requests fail until it answers."
+        adaptive = within(upstream.model, Adaptive)
+        if adaptive and adaptive.problem:
+            yield f"warning: {adaptive.http.address.shown}: {adaptive.problem}. Requests fail until it answers."
 
 
 def _too_small(agent: str, context: int | None) -> Iterator[str]:

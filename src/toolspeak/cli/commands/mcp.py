@@ -86,10 +86,10 @@ def accept(server: str, tools: tuple[str, ...], pins: str | None) -> None:
 
     with answers() as out:
         where, only = with_names(server.removeprefix(MCP))
-        found = accepted(where, *tools, pins=pins or True, only=only)
-        for name, difference in found.items():
+        accepted_changes = accepted(where, *tools, pins=pins or True, only=only)
+        for name, difference in accepted_changes.items():
             out.line(f"accepted {name}" + (f"\n{difference}" if difference else ""))
-        if not found:
+        if not accepted_changes:
             out.line("nothing has changed")
 
 
@@ -180,21 +180,21 @@ def _address(server: str, config: str | None) -> Address:
     from ..tool_sources import MCP
 
     if config is not None:
-        found = _configured(server, config)
+        server_address = _configured(server, config)
     elif server.endswith(".json") or ".json:" in server:
         path, name = (server, "") if server.endswith(".json") else server.rsplit(":", 1)
         servers = read_servers(path)
         if name not in servers:
             raise UsageError(f"which server of {path}? Expected {path}:NAME with one of {', '.join(servers)}")
-        found = address(servers[name])
+        server_address = address(servers[name])
     else:
-        found = address(with_names(server.removeprefix(MCP))[0])
-    if not found.url:
+        server_address = address(with_names(server.removeprefix(MCP))[0])
+    if not server_address.url:
         raise UsageError(
-            f"{found.description} is a command line: only an MCP server at an http(s) address has a login. A server of a "
+            f"{server_address.description} is a command line: only an MCP server at an http(s) address has a login. A server of a "
             "gateway is named with --config FILE"
         )
-    return found
+    return server_address
 
 
 def _configured(name: str, config: str) -> Address:

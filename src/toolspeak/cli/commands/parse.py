@@ -64,19 +64,19 @@ def parse(
     tools = [] if no_tools else tools_of_files(files)
     text, begun = texts_of(file, prompt)
     seed = None if prompt is None else begun
-    said = text.removesuffix("\n").removesuffix("\r")
+    reply_text = text.removesuffix("\n").removesuffix("\r")
     thoughts = "keep" if keep_thoughts else "split"
     with answers() as out:
         if stream is None:
             out.line(
                 json.dumps(
-                    _reply(core.parse(said, dialect, tools, seed, thoughts), tools), indent=2, ensure_ascii=False
+                    _reply(core.parse(reply_text, dialect, tools, seed, thoughts), tools), indent=2, ensure_ascii=False
                 )
             )
             return
         decoder = core.Decoder(dialect, tools, seed, thoughts)
-        for start in range(0, len(said), stream):
-            piece = said[start : start + stream]
+        for start in range(0, len(reply_text), stream):
+            piece = reply_text[start : start + stream]
             _show(out, piece, decoder.feed(piece))
         _show(out, None, decoder.close())
 

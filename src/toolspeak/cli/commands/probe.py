@@ -48,12 +48,12 @@ def _server(name: str) -> Http:
     from ...models.resolve import bare
     from ..doctor_checks import whole
 
-    made = bare(whole(name))  # the server itself, without a tuned profile
-    if not isinstance(made, Http):
+    http_model = bare(whole(name))  # the server itself, without a tuned profile
+    if not isinstance(http_model, Http):
         raise UsageError(
             f"{name} runs in this process: expected a server, such as http://localhost:8000/v1 or ollama:NAME"
         )
-    return made
+    return http_model
 
 
 def _table(out: Out, known: ServerCapabilities) -> None:

@@ -66,7 +66,7 @@ def render(
         raise UsageError(f"{template} contains no chat template")
     messages, tools = _request(texts)
     with answers() as out:
-        told = core.render(
+        rendered = core.render(
             messages,
             tools_of_files(files) or tools,
             dialect,
@@ -77,10 +77,10 @@ def render(
             variables=own.tokens | _variables(variables),
         )
         if as_json:
-            out.line(json.dumps(dataclasses.asdict(told), indent=2, ensure_ascii=False))
+            out.line(json.dumps(dataclasses.asdict(rendered), indent=2, ensure_ascii=False))
             return
-        print_notes(told.notes)
-        out.write(told.prompt)
+        print_notes(rendered.notes)
+        out.write(rendered.prompt)
         if out.terminal:
             out.end_line()
 

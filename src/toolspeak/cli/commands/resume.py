@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 @click.option("--answer", multiple=True, metavar="ID=TEXT", help="Do not run this call; use this text as its result.")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole outcome as one JSON object.")
 @click.pass_context
-def resume(ctx: click.Context, file: str, files: tuple[str, ...], policy_file: str | None, **given: Any) -> None:
+def resume(ctx: click.Context, file: str, files: tuple[str, ...], policy_file: str | None, **options: Any) -> None:
     """Continue a run that waits for approval.
 
     \b
@@ -65,20 +65,20 @@ def resume(ctx: click.Context, file: str, files: tuple[str, ...], policy_file: s
     with answers() as out:
         data = _read(file)
         box, policy = runnable(toolbox(files)), read_policy(policy_file) if policy_file else None
-        answered = list(_answers(given))
+        answered = list(_answers(options))
         if len(dict(answered)) < len(answered):
             raise click.UsageError("a call has two answers: give one answer per call")
         if not answered:
             _list(data)
             ctx.exit(1)
-        model = model_by_name(given["model"], given["dialect"])
-        show = Show(None if given["as_json"] else out, live=out.terminal)
+        model = model_by_name(options["model"], options["dialect"])
+        show = Show(None if options["as_json"] else out, live=out.terminal)
         try:
-            limits = limits_of(given)
+            limits = limits_of(options)
             reply = watch(play(data, dict(answered), tools=box, model=model, policy=policy, limits=limits), show)
         finally:
             out.end_line()
-        if given["as_json"]:
+        if options["as_json"]:
             out.json(as_json(reply, model.name))
         show_open(reply)
         if code := exit_code(reply) or int(_could_not_run(reply, dict(answered))):
@@ -90,7 +90,7 @@ def _could_not_run(reply: Reply, answers: Mapping[str, Any]) -> bool:
     from ...approvals import Edit
     from ...errors import NotApproved
 
-    wanted = {key for key, given in answers.items() if isinstance(given, bool | Edit) if given}
+    wanted = {key for key, answer in answers.items() if isinstance(answer, bool | Edit) if answer}
     return any(isinstance(result.error, NotApproved) for result in reply.steps[0].results if result.id in wanted)
 
 

@@ -54,7 +54,7 @@ MISSED = 10
     help="With --eval, write the table, a picture and the misses to this page.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def route(words: tuple[str, ...], files: tuple[str, ...], **given: Any) -> None:
+def route(words: tuple[str, ...], files: tuple[str, ...], **options: Any) -> None:
     """Show which of many tools a model sees for a question.
 
     \b
@@ -64,14 +64,14 @@ def route(words: tuple[str, ...], files: tuple[str, ...], **given: Any) -> None:
 
     `-` is standard input. The model gets no question: it only counts the tokens of the tools, if it can.
     """
-    if given["examples"] and words:
+    if options["examples"] and words:
         raise click.UsageError("a question and --eval: expected one of the two")
-    if page := given["out"]:
-        if not given["examples"]:
+    if page := options["out"]:
+        if not options["examples"]:
             raise click.UsageError("--out is the page of --eval FILE: use both or neither")
         if page.suffix not in (".html", ".htm") or not page.parent.is_dir():
             raise click.UsageError(f"--out: expected a file FILE.html in an existing folder, received {page}")
-    asked = "" if given["examples"] else question(words)
+    text = "" if options["examples"] else question(words)
     from ..terminal import answers
     from ..tool_sources import toolbox
 
@@ -81,10 +81,10 @@ def route(words: tuple[str, ...], files: tuple[str, ...], **given: Any) -> None:
             raise UsageError(
                 "no tools: expected --tools FILE, a .py file with functions, a .json file, mcp:… or openapi:…"
             )
-        if given["examples"]:
-            _measure(out, box, given)
+        if options["examples"]:
+            _measure(out, box, options)
         else:
-            _route(out, asked, box, given)
+            _route(out, text, box, options)
 
 
 def _index(box: Toolbox, embed: str | None) -> ToolIndex:
@@ -106,12 +106,12 @@ def _route(out: Out, question: str, box: Toolbox, options: dict[str, Any]) -> No
     from ...models.resolve import model
     from ..route_view import print_routing, routed
 
-    found = routed(question, _index(box, options["embed"]), model(options["model"], dialect=options["dialect"]))
-    k = options["k"] or len(found.selected) + MORE
+    routing = routed(question, _index(box, options["embed"]), model(options["model"], dialect=options["dialect"]))
+    k = options["k"] or len(routing.selected) + MORE
     if options["as_json"]:
-        out.json(found.as_json(k))
+        out.json(routing.as_json(k))
     else:
-        print_routing(out, found, k)
+        print_routing(out, routing, k)
 
 
 # ------------------------------------------------------------------ many, with what they need
@@ -125,10 +125,10 @@ def _measure(out: Out, box: Toolbox, options: dict[str, Any]) -> None:
 
     k = options["k"] or MISSED
     examples, left = recall.load(options["examples"], [tool.name for tool in box])
-    asked = calling(model(options["model"], dialect=options["dialect"]))
+    chosen = calling(model(options["model"], dialect=options["dialect"]))
     ways = {"words": None} | ({f"words and {options['embed']}": options["embed"]} if options["embed"] else {})
-    measured = [recall.measure(examples, _index(box, embed), asked, by) for by, embed in ways.items()]
-    about = f"{len(examples)} questions of {options['examples'].name}, {len(box):,} tools, shown to {asked.name}"
+    measured = [recall.measure(examples, _index(box, embed), chosen, by) for by, embed in ways.items()]
+    about = f"{len(examples)} questions of {options['examples'].name}, {len(box):,} tools, shown to {chosen.name}"
     if options["as_json"]:
         out.json([recall_page.as_json(one, k) for one in measured])
     else:

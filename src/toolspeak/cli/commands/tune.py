@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 @click.option("--show", is_flag=True, help="Print the profile of the model; without MODEL, of all.")
 @click.option("--forget", is_flag=True, help="Remove the profile of the model.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def tune(name: str | None, **given: Any) -> None:
+def tune(name: str | None, **options: Any) -> None:
     """Find the best way to prompt a model, on your own tools, and save it.
 
     \b
@@ -82,21 +82,21 @@ def tune(name: str | None, **given: Any) -> None:
     The result is saved as a profile, a small text file that toolspeak uses whenever you name no dialect.
     TOOLSPEAK_PROFILES is the folder of profiles, or `off` to ignore them.
     """
-    if sum(given[flag] for flag in ("ask", "show", "forget")) > 1:
+    if sum(options[flag] for flag in ("ask", "show", "forget")) > 1:
         raise click.UsageError("--ask, --show and --forget: expected one of them")
     from ..terminal import answers
 
     with answers() as out:
-        if given["ask"]:
-            _questions(out, given)
-        elif given["show"]:
-            _show(out, name, given["as_json"])
+        if options["ask"]:
+            _questions(out, options)
+        elif options["show"]:
+            _show(out, name, options["as_json"])
         elif name is None:
             raise click.UsageError("no model: expected toolspeak tune MODEL --tools FILE, such as tune local")
-        elif given["forget"]:
+        elif options["forget"]:
             _forget(name)
         else:
-            _tune(out, name, given)
+            _tune(out, name, options)
 
 
 def _tune(out: Out, name: str, options: dict[str, Any]) -> None:
@@ -122,7 +122,7 @@ def _tune(out: Out, name: str, options: dict[str, Any]) -> None:
             dialects=options["dialects"],
             count=options["count"],
             settings=evals.Settings(max_tokens=longest, seconds=options["seconds"]),
-            heard=progress.case_done,
+            on_record=progress.case_done,
         )
     except (ModelError, KeyboardInterrupt):
         progress.stopped()

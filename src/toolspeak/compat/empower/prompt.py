@@ -45,21 +45,21 @@ def prompt_messages(
     `functions_def` are function objects, plain or in OpenAI's wrapper. Raises UsageError, or InvalidTool for a
     function; a note on the error names the message or function.
     """
-    functions = [_function(given, f"functions_def[{i}]") for i, given in enumerate(functions_def or ())]
+    functions = [_function(function, f"functions_def[{i}]") for i, function in enumerate(functions_def or ())]
     if include_thinking and not functions:
         raise UsageError(_NO_FUNCTIONS)
     system, turns = _turns(messages)
     opening = _opening(system, functions, include_thinking)
     if turns[0].role == "user":
         turn = turns.pop(0)
-        told = [{**turn.first, "content": opening + turn.text} if not functions else _user(opening + turn.text)]
+        messages_out = [{**turn.first, "content": opening + turn.text} if not functions else _user(opening + turn.text)]
     else:
-        told = [_user(opening)] if opening else []
+        messages_out = [_user(opening)] if opening else []
     for turn in turns:
         role, tag = _TAGS[turn.role]
         text = turn.text if turn.rows is None else json.dumps(turn.rows, indent=2)
-        told.append({"role": role, "content": tag + text})
-    return told
+        messages_out.append({"role": role, "content": tag + text})
+    return messages_out
 
 
 def _opening(system: str | None, functions: Sequence[Mapping[str, Any]], thinking: bool) -> str:

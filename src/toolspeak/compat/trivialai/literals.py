@@ -97,16 +97,16 @@ def _braces(text: str, at: int, depth: int) -> tuple[Any, int]:
         if not text.startswith(":", _skip(text, after)):
             values, _, end = _items(text, after, "}", depth, (first,))
             return set(values), end
-        found: dict[Any, Any] = {}
+        mapping: dict[Any, Any] = {}
         key, at = first, _skip(text, after)
         while True:
             value, at = read(text, at + 1, depth)
-            found[key] = value
+            mapping[key] = value
             at = _skip(text, at)
             if not text.startswith("}", at):
                 at = _skip(text, _expect(text, at, ","))
             if text.startswith("}", at):
-                return found, at + 1
+                return mapping, at + 1
             key, at = read(text, at, depth)
             at = _expect(text, _skip(text, at), ":") - 1
     except TypeError as error:

@@ -235,8 +235,8 @@ def _check_names(
 
 def _list_names(what: str, names: Sequence[str], about: Evidence) -> str:
     plural = "s" if len(names) > 1 else ""
-    shown, expected = ", ".join(map(repr, names)), ", ".join(about.get("expected", ())) or "(none)"
-    return f"{what} argument{plural} for {about.get('tool')}: {shown}. Expected arguments: {expected}."
+    listed, expected = ", ".join(map(repr, names)), ", ".join(about.get("expected", ())) or "(none)"
+    return f"{what} argument{plural} for {about.get('tool')}: {listed}. Expected arguments: {expected}."
 
 
 def _name_of(fn: Callable[..., Any], name: str | None) -> str:

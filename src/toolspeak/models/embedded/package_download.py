@@ -25,8 +25,8 @@ from ...files import platform_folder, replacing, take_lock
 
 def cache_dir() -> Path:
     """The folder for what is fetched: $TOOLSPEAK_CACHE, else the platform's own cache folder."""
-    if told := os.environ.get("TOOLSPEAK_CACHE"):
-        return Path(told).expanduser()
+    if folder := os.environ.get("TOOLSPEAK_CACHE"):
+        return Path(folder).expanduser()
     return platform_folder("XDG_CACHE_HOME", ".cache", "Caches", "LOCALAPPDATA")
 
 
@@ -155,9 +155,9 @@ class Parts:
                     return target
                 with tempfile.TemporaryDirectory(dir=target.parent, prefix="fetch-") as folder:
                     say(f"Fetching {self.package}, {self.about} …")
-                    kept = self._used_files(self._fetched(Path(folder) / "got"), Path(folder) / "kept")
-                    expect(self.package, digest_of(kept), self.digest)
-                    kept.rename(target)
+                    used_files = self._used_files(self._fetched(Path(folder) / "got"), Path(folder) / "kept")
+                    expect(self.package, digest_of(used_files), self.digest)
+                    used_files.rename(target)
                     say(f"Stored in {target}")
         except (OSError, zipfile.BadZipFile) as error:
             raise WeightsError(

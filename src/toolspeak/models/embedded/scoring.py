@@ -135,9 +135,9 @@ class Llama:
         if not model:
             raise ValueError(f"{path} cannot be loaded")
         tells = {"llama_model_is_recurrent": c_bool, "llama_model_is_hybrid": c_bool, "llama_model_n_swa": c_int32}
-        if found := [name for name, kind in tells.items() if self._call(name, kind, c_void_p)(model)]:
+        if kinds := [name for name, kind in tells.items() if self._call(name, kind, c_void_p)(model)]:
             self._call("llama_model_free", None, c_void_p)(model)
-            raise ValueError(f"what it has read cannot be taken back in part: {found}")
+            raise ValueError(f"what it has read cannot be taken back in part: {kinds}")
         return model
 
     def _begun(self, context: int, threads: int) -> int:
@@ -159,9 +159,9 @@ class Llama:
         return state
 
     def _call(self, name: str, result: Any, *takes: Any) -> Callable[..., Any]:
-        found = getattr(self.library, name)
-        found.restype, found.argtypes = result, takes
-        return found
+        function = getattr(self.library, name)
+        function.restype, function.argtypes = result, takes
+        return function
 
     def tokens(self, text: str) -> list[int]:
         """The numbers of a text's tokens."""
@@ -200,7 +200,7 @@ class Llama:
         before = self.tokens(prompt)
         if not before or self._exceeds(0, [before]):
             return None
-        made, text = b"", ""
+        written, text = b"", ""
         token, place = before[-1], len(before) - 1
         try:
             row = self._holding(before[:-1])
@@ -209,9 +209,9 @@ class Llama:
                 self._read([Item(token, place, CACHED, True)])
                 token, place = int(self._logits_of(0).argmax()), place + 1
                 if self._ends(self.vocabulary, token):
-                    return Reply(made.decode("utf-8", "replace"), usage=Usage(len(before), count))
-                made += self._piece(token)
-                text = made.decode("utf-8", "ignore")
+                    return Reply(written.decode("utf-8", "replace"), usage=Usage(len(before), count))
+                written += self._piece(token)
+                text = written.decode("utf-8", "ignore")
                 if cut := [at for one in stop if (at := text.find(one)) >= 0]:
                     return Reply(text[: min(cut)], usage=Usage(len(before), count))
             return Reply(text, finish="length", usage=Usage(len(before), most))
@@ -351,13 +351,13 @@ class Full(Exception):
 def _batches(items: Sequence[Item]) -> Iterator[list[Item]]:
     """Items by as many as may be read at once."""
     batch: list[Item] = []
-    told = 0
+    scored = 0
     for item in items:
-        if len(batch) == BATCH or told + item.scored > SCORED:
+        if len(batch) == BATCH or scored + item.scored > SCORED:
             yield batch
-            batch, told = [], 0
+            batch, scored = [], 0
         batch.append(item)
-        told += item.scored
+        scored += item.scored
     if batch:
         yield batch
 

@@ -209,7 +209,7 @@ class Http:
             "tags": request.tag is not None,
             "prompt": request.prompt is not None,
         }
-        if refused := [one for one, asked in wanted.items() if asked and one not in self.capabilities]:
+        if refused := [one for one, needed in wanted.items() if needed and one not in self.capabilities]:
             advice = "; give the model a dialect, so that tools go into the prompt" if "tools" in refused else ""
             raise UsageError(f"{self.name} takes no {' and no '.join(refused)} in a request{advice}")
         check_settings(request, self.name, self._api.sampling, logprobs=self._api.logprobs)

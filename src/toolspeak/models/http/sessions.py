@@ -38,7 +38,7 @@ async def get_session(*, trust_env: bool = False, public: bool = False) -> aioht
 async def close_sessions() -> None:
     """Close the running loop's sessions; the next `get_session` opens a new one."""
     loop = asyncio.get_running_loop()
-    for _, keeper in [held for key, held in list(_open.items()) if key[0] is loop]:
+    for _, keeper in [session for key, session in list(_open.items()) if key[0] is loop]:
         await keeper.aclose()
 
 

@@ -123,8 +123,8 @@ async def probe(model: Http) -> ServerCapabilities:
     work["embeddings"] = partial(_embeddings, server)
 
     async def enforced(option: str, fields: Sequence[str]) -> tuple[str, Finding]:
-        asked = (one(partial(_in_field, server, option, field, chats), SLOW) for field in fields)
-        return _enforced(fields, await asyncio.gather(*asked))
+        trials = (one(partial(_in_field, server, option, field, chats), SLOW) for field in fields)
+        return _enforced(fields, await asyncio.gather(*trials))
 
     by_name, by_grammar, by_schema, by_tag, (way, score) = await asyncio.gather(
         asyncio.gather(*(one(ask, SLOW) for ask in work.values())),

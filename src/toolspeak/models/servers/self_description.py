@@ -27,12 +27,12 @@ HIDDEN: Tool[..., Any] = Tool("zq7_probe", "A tool.", {"type": "object", "proper
 async def described(model: Http) -> ServerCapabilities:
     """What a server tells of itself: its program, its model's chat template, its slots, its models, and of the one that
     is asked its parameters and context. What it does not tell stays empty."""
-    *told, listed = await asyncio.gather(
+    *rows, listed = await asyncio.gather(
         *(_reported(model, program.path, root=True) for program in PROGRAMS.values()),
         _reported(model, model.models_path),
     )
-    server = next((name for (name, program), one in zip(PROGRAMS.items(), told, strict=True) if program.key in one), "")
-    return _described(model, server, told, listed)
+    server = next((name for (name, program), one in zip(PROGRAMS.items(), rows, strict=True) if program.key in one), "")
+    return _described(model, server, rows, listed)
 
 
 def _described(model: Http, server: str, bodies: Iterable[Payload], listed: Payload) -> ServerCapabilities:
@@ -60,13 +60,13 @@ async def server_context(model: Http) -> int:
         *(_reported(model, path, root=True) for path in (PROGRAMS["llama.cpp"].path, *LOADED)),
     )
     names = (model.model, f"{model.model}:latest")
-    told = [
+    limits = [
         row.get(key)
         for (rows, name, key), one in zip(LOADED.values(), loaded, strict=True)
         for row in records(one.get(rows))
         if row.get(name) in names
     ]
-    return max(map(_count, [_described(model, "", (props,), listed).context, *told]))
+    return max(map(_count, [_described(model, "", (props,), listed).context, *limits]))
 
 
 async def quick_look(model: Http, *, scoring: bool = True) -> ServerCapabilities | None:
@@ -94,15 +94,15 @@ async def quick_look(model: Http, *, scoring: bool = True) -> ServerCapabilities
         raise
     except ModelError:
         return None
-    found = {**dict.fromkeys(("chat", "completions", "schema"), Finding("yes")), **seen.found}
-    return replace(seen, found=found, score_way=way or "")
+    findings = {**dict.fromkeys(("chat", "completions", "schema"), Finding("yes")), **seen.found}
+    return replace(seen, found=findings, score_way=way or "")
 
 
 async def _laid_out(model: Http) -> Finding | None:
     """Whether a llama.cpp lays tools out in the prompt; None where it does not tell."""
-    asked = {"messages": [{"role": "user", "content": "Hello"}], "tools": [openai_chat.write_tool(HIDDEN)]}
+    body = {"messages": [{"role": "user", "content": "Hello"}], "tools": [openai_chat.write_tool(HIDDEN)]}
     try:
-        prompt = (await model.fetch("/apply-template", asked, root=True)).get("prompt")
+        prompt = (await model.fetch("/apply-template", body, root=True)).get("prompt")
     except BadRequest as error:
         return Finding("no", f"its llama.cpp refuses them: {error.reason}") if error.tools_refused else None
     if not isinstance(prompt, str):

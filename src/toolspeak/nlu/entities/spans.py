@@ -201,7 +201,7 @@ def shaped(text: str, written: str, description: str) -> bool:
 def form(text: str) -> str:
     """The format of a text: `Aa, A` for Berlin, DE. Further words do not change it."""
     cased = "".join("a" if one.islower() else "A" if one.isupper() else "0" if one.isdigit() else one for one in text)
-    shape = re.sub(r"a+|A+|0+", lambda found: found[0][0], cased)
+    shape = re.sub(r"a+|A+|0+", lambda match: match[0][0], cased)
     return re.sub(r"(Aa)(?: Aa)+", r"\1", shape)
 
 
@@ -281,13 +281,13 @@ def _unbroken(text: str, parts: list[Span], anded: list[bool]) -> list[tuple[lis
     """
     match: list[tuple[list[Span], bool]] = [(parts[:1], False)]
     for part, before, joined in zip(parts[1:], parts, anded, strict=False):
-        held, anyhow = match[-1]
+        series, anyhow = match[-1]
         if anyhow and not joined:
             match.append(([part], False))
-        elif len(held) > 1 and len(WORD.findall(text[slice(*before)])) > LONGEST_ITEM:
+        elif len(series) > 1 and len(WORD.findall(text[slice(*before)])) > LONGEST_ITEM:
             match.append(([before, part], joined))
         else:
-            match[-1] = ([*held, part], anyhow or joined)
+            match[-1] = ([*series, part], anyhow or joined)
     return [(one, joined) for one, joined in match if len(one) > 1 and all(text[slice(*part)].strip() for part in one)]
 
 

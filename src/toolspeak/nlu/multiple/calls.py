@@ -68,9 +68,9 @@ def clauses(text: str) -> list[str]:
     """The parts of a request that may each need a call: sentences that count ("the second …"), or what follows "and
     then" or "how does it compare to". [] if the request is a single part."""
     sentences = [part.strip() for part in SENTENCE.split(text) if part and part.strip()]
-    told = [part for part in sentences if COUNTED.search(part)]
-    if len(told) > 1:
-        return told
+    numbered = [part for part in sentences if COUNTED.search(part)]
+    if len(numbered) > 1:
+        return numbered
     counted = [part for part in COUNTS.split(text)[1:] if len(WORD.findall(part)) > MOST_WORDS_OF_NOTHING]
     if len(counted) > 1:
         return counted

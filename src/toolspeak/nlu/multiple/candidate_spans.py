@@ -33,12 +33,12 @@ def candidates(text: str, of: str, places: Sequence[Span], keywords: Collection[
             return [(a + 1, b - 1) for (a, b), _ in spans.quotations(text) if free_of((a, b), listed)][:MOST]
         case "digits":
             size = len(text[slice(*places[0])])
-            found = [one.span() for one in WORD.finditer(text) if spans.PLAIN_NUMBER.fullmatch(one[0])]
-            return [span for span in found if span[1] - span[0] == size][:MOST]
+            matches = [one.span() for one in WORD.finditer(text) if spans.PLAIN_NUMBER.fullmatch(one[0])]
+            return [span for span in matches if span[1] - span[0] == size][:MOST]
         case "code":
             quoted = [span for span, _ in spans.quotations(text)]
-            found = [one.span() for one in WORD.finditer(text) if spans.CODED.search(one[0])]
-            return [span for span in found if free_of(span, quoted) and kind(text, span) == "code"][:MOST]
+            matches = [one.span() for one in WORD.finditer(text) if spans.CODED.search(one[0])]
+            return [span for span in matches if free_of(span, quoted) and kind(text, span) == "code"][:MOST]
         case "name":
             return _names(text, places)
         case _:

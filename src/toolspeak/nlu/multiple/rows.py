@@ -89,22 +89,22 @@ def rows(
     calls: list[dict[str, Any]] = []
     before: dict[str, list[Any]] = {}
     for i, part in enumerate(parts):
-        told = {name: _values(group) for name, group in part.groups.items()}
+        values_by_name = {name: _values(group) for name, group in part.groups.items()}
         again = AGAIN.search(text, *part.span) is not None
-        for name in sorted(varied - told.keys()):
+        for name in sorted(varied - values_by_name.keys()):
             once = [other for other in parts if name in other.groups]
             if (
                 name in required
                 or (again and name in before)
                 or (len(once) == 1 and _for_all(text, once[0], name, parts))
             ):
-                told[name] = before.get(name) or _values(once[0].groups[name])
+                values_by_name[name] = before.get(name) or _values(once[0].groups[name])
         shared = {name: value for name, value in first.items() if name not in varied}
         shared = _clause_values(text, shared, mentions, schemas, required, parts, i, again)
-        if math.prod(map(len, told.values())) > MOST * MOST:
+        if math.prod(map(len, values_by_name.values())) > MOST * MOST:
             return [dict(first)], 0
-        calls += [_ordered(first, {**shared, **values}) for values in _combinations(text, told)]
-        before = {**told, **before}
+        calls += [_ordered(first, {**shared, **values}) for values in _combinations(text, values_by_name)]
+        before = {**values_by_name, **before}
     distinct = [one for i, one in enumerate(calls) if one not in calls[:i]]
     return distinct, parts[1].span[0] if len(parts) > 1 else 0
 

@@ -86,8 +86,8 @@ def alike(text: str, one: Span, other: Span, keywords: Collection[str] = ()) -> 
     shaped = shapes[0] == shapes[1] and spans.CODED.search(first) is not None and not re.search(r"[ @]", shapes[0])
     compound = COMPOUND.search(first) is not None, COMPOUND.search(second) is not None
     regions = all(REGIONAL.search(text[slice(*span)]) or _regional(text, span[1]) for span in (one, other))
-    asked = ABOUT.search(text, max(0, late - AROUND), late) is not None and kind(text, (late, late + 1)) != "words"
-    around = 0.8 * (shaped or regions or asked) + surroundings(text, one, other)
+    about = ABOUT.search(text, max(0, late - AROUND), late) is not None and kind(text, (late, late + 1)) != "words"
+    around = 0.8 * (shaped or regions or about) + surroundings(text, one, other)
     return 1.2 * _joined(text, one, other, keywords) + around - 0.7 * (compound[0] is not compound[1])
 
 
@@ -130,8 +130,8 @@ def _plain_list(text: str, early: Span, late: Span, keywords: Collection[str]) -
 
 def _closed(text: str, end: int, keywords: Collection[str]) -> bool:
     """Whether only punctuation, a preposition or one word in `keywords` follows a span."""
-    found = WORD.match(text, end + 1) if end < len(text) and text[end] == " " else None
-    word = found[0].casefold() if found else ""
+    match = WORD.match(text, end + 1) if end < len(text) and text[end] == " " else None
+    word = match[0].casefold() if match else ""
     return not word or word in PREPOSITIONS or word in FOLLOWS or stems.stem(word) in keywords
 
 
