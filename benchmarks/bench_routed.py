@@ -37,7 +37,7 @@ from toolspeak.drive import run_sync
 from toolspeak.evals import bfcl, bfcl_package as package
 from toolspeak.evals.case import Case
 from toolspeak.evals.stats import difference, wilson
-from toolspeak.models.base import Counter
+from toolspeak.models.base import TokenCounter
 from toolspeak.models.fallback import calling
 from toolspeak.nlu.entities.number_units import FULL
 from toolspeak.search import ToolIndex
@@ -183,7 +183,7 @@ def among(case: Case, right: AnyTool, index: ToolIndex) -> list[AnyTool]:
 def tokens(model: Any, tools: Sequence[AnyTool]) -> int:
     """The tokens of definitions as JSON, by the model's own tokenizer."""
     text = "\n".join(json.dumps([tool.name, tool.description, tool.parameters], ensure_ascii=False) for tool in tools)
-    assert isinstance(model.model, Counter)
+    assert isinstance(model.model, TokenCounter)
     return run_sync(model.model.count(Request(prompt=text))) or 0
 
 

@@ -43,7 +43,8 @@ MAX_BOOLEANS = 4
 NOT_A_NAME = frozenset(
     ["told", "said", "asked", "found", "made", "kept", "heard", "shown", "given", "taken", "held", "formed"]
 )
-"""Words that no module, definition, field or import's alias bears: they say that something happened, not what a thing is."""
+"""Words that no module, definition, field, variable, parameter or import's alias bears: they say that something happened,
+not what a thing is."""
 EXCEPTIONS: dict[str, dict[str, int]] = json.loads(Path(__file__).with_name("exceptions.json").read_text("utf-8"))
 """What breaks a cap today, and by how much. Entries go and figures fall; nothing is added and nothing rises.
 `python tests/test_conventions.py` takes out what is no longer needed."""
@@ -223,10 +224,27 @@ def names_of_files() -> Iterator[tuple[str, int]]:
             yield f"{file}:{name}", int(bool(words_of(name.rpartition(".")[2]) & NOT_A_NAME))
 
 
+def local_names() -> Iterator[tuple[str, int]]:
+    """Files, each with how many of its functions' variables and parameters, and of its attributes that are assigned,
+    have such a word in their names."""
+    for file, tree in parsed():
+        yield file, sum(bool(words_of(name) & NOT_A_NAME) for name in stored_in(tree))
+
+
+def stored_in(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(name, ast.Store()) | ast.Attribute(_, name, ast.Store()) | ast.arg(name):
+                yield name
+            case ast.MatchAs(_, str(name)) | ast.MatchStar(str(name)) | ast.ExceptHandler(_, str(name)):
+                yield name
+
+
 RATCHETS = {
     "complexity": (complexities, MAX_COMPLEXITY),
     "booleans": (booleans, MAX_BOOLEANS),
     "names": (names_of_files, 0),
+    "local names": (local_names, 0),
 }
 
 

@@ -52,13 +52,13 @@ class Toolspeak(Shared, llm.Model):
 
     def execute(self, prompt: Any, stream: bool, response: Any, conversation: Any) -> Iterator[str]:
         """The text of the reply; its calls go to the response."""
-        messages, given = _request(prompt)
+        messages, options = _request(prompt)
         if prompt.schema:
-            yield json.dumps(ts.extract(messages, prompt.schema, **given), ensure_ascii=False)
+            yield json.dumps(ts.extract(messages, prompt.schema, **options), ensure_ascii=False)
         elif prompt.tools:
-            yield _text(ts.decide(messages, tools=[_tool(one) for one in prompt.tools], **given), response)
+            yield _text(ts.decide(messages, tools=[_tool(one) for one in prompt.tools], **options), response)
         else:
-            for event in ts.stream(messages, **given):
+            for event in ts.stream(messages, **options):
                 yield _piece(event, response)
 
 
@@ -67,21 +67,21 @@ class AsyncToolspeak(Shared, llm.AsyncModel):
 
     async def execute(self, prompt: Any, stream: bool, response: Any, conversation: Any) -> AsyncIterator[str]:
         """As that of `Toolspeak`, awaited."""
-        messages, given = _request(prompt)
+        messages, options = _request(prompt)
         if prompt.schema:
-            yield json.dumps(await ts.aextract(messages, prompt.schema, **given), ensure_ascii=False)
+            yield json.dumps(await ts.aextract(messages, prompt.schema, **options), ensure_ascii=False)
         elif prompt.tools:
-            yield _text(await ts.adecide(messages, tools=[_tool(one) for one in prompt.tools], **given), response)
+            yield _text(await ts.adecide(messages, tools=[_tool(one) for one in prompt.tools], **options), response)
         else:
-            async for event in ts.astream(messages, **given):
+            async for event in ts.astream(messages, **options):
                 yield _piece(event, response)
 
 
 def _request(prompt: Any) -> tuple[list[ts.Message], dict[str, Any]]:
     """The messages of a prompt, and the options with which toolspeak asks."""
-    given = prompt.options.model_dump(exclude_none=True)
-    given["model"] = _model(given.pop("model", None), given.pop("dialect", None))
-    return [row for message in prompt.messages for row in _rows(message)], given
+    options = prompt.options.model_dump(exclude_none=True)
+    options["model"] = _model(options.pop("model", None), options.pop("dialect", None))
+    return [row for message in prompt.messages for row in _rows(message)], options
 
 
 def _text(reply: ts.Reply, response: Any) -> str:

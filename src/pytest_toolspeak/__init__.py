@@ -67,10 +67,10 @@ def _outside(whole: TracebackType, folder: Path) -> TracebackType:
     while rest and folder not in Path(rest.tb_frame.f_code.co_filename).parents:
         frames.append(rest)
         rest = rest.tb_next
-    kept: TracebackType | None = None
+    chain: TracebackType | None = None
     for one in reversed(frames):
-        kept = TracebackType(kept, one.tb_frame, one.tb_lasti, one.tb_lineno)
-    return kept or whole
+        chain = TracebackType(chain, one.tb_frame, one.tb_lasti, one.tb_lineno)
+    return chain or whole
 
 
 @pytest.fixture

@@ -179,12 +179,12 @@ async def _read(
     """The events that `read` makes of others."""
     async with aclosing(events):
         async for event in events:
-            for made in read(event):
-                yield made
-                if isinstance(made, Finished):  # the reply is complete: stop the model here
+            for output in read(event):
+                yield output
+                if isinstance(output, Finished):  # the reply is complete: stop the model here
                     return
-    for made in read(None):
-        yield made
+    for output in read(None):
+        yield output
 
 
 def reply_events(effect: Ask, model: Model) -> AsyncGenerator[Event, None]:

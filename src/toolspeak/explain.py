@@ -87,13 +87,13 @@ def explain(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> E
 
     The parameters are those of `run`. Only the first request can be shown, since later ones depend on the reply.
     """
-    asked = job(prompt, tools, options)
-    model, request = asked.model, replace(asked.request, messages=for_model(asked.request.messages))
+    prepared = job(prompt, tools, options)
+    model, request = prepared.model, replace(prepared.request, messages=for_model(prepared.request.messages))
     while isinstance(model, ToolSelector):
         request, model = model.narrowed_now(request), model.model
     chosen: Strategy | None = getattr(model, "strategy", None)
     line, profile = (chosen.line, chosen.profile) if chosen else ("", "")
-    again = tuple(strategy.name for strategy in asked.reask.strategies if request.tools and not strategy.idle)
+    again = tuple(strategy.name for strategy in prepared.reask.strategies if request.tools and not strategy.idle)
     model = model.now(request) if isinstance(model, Adaptive) else model
     if isinstance(model, Speaker):
         effect = model.plan(request).send(None)

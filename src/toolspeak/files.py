@@ -44,8 +44,8 @@ def platform_folder(variable: str, usual: str, library: str, windows: str) -> Pa
 
 def user_path(variable: str, folder: Callable[[], Path], name: str) -> Path | None:
     """The path in an environment variable, None if it is `off`; by default `name` in the given folder of the user."""
-    if given := os.environ.get(variable):
-        return None if given.strip().lower() == "off" else Path(given).expanduser()
+    if value := os.environ.get(variable):
+        return None if value.strip().lower() == "off" else Path(value).expanduser()
     return folder() / name
 
 

@@ -197,15 +197,15 @@ class _Paused:
     def answered(self, answers: Answers, box: Toolbox) -> list[ToolCall]:
         """The answered calls as they will run. Raises UsageError and StaleApproval."""
         calls: list[ToolCall] = []
-        for key, given in answers.items():
+        for key, answer in answers.items():
             if key not in self.pending:
                 raise UsageError(f"no call {key[:80]!r} is pending. Pending are: {listed(list(self.pending))}")
-            if not isinstance(given, bool | str | Edit | Answer):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise UsageError(f"{key[:80]}: expected True, a reason, Edit or Answer, received {given!r:.80}")
+            if not isinstance(answer, bool | str | Edit | Answer):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise UsageError(f"{key[:80]}: expected True, a reason, Edit or Answer, received {answer!r:.80}")
             call = self._call(self.pending[key])
-            if _is_approved(given):
+            if _is_approved(answer):
                 self._check(self.pending[key], box)
-            calls.append(self._edited(call, given, box) if isinstance(given, Edit) else call)
+            calls.append(self._edited(call, answer, box) if isinstance(answer, Edit) else call)
         return calls
 
     def _edited(self, call: ToolCall, edit: Edit, box: Toolbox) -> ToolCall:

@@ -247,10 +247,10 @@ def _shrink(data: Any, bound: int) -> Any:
     if isinstance(data, dict):
         items = [(len(_dump(key)) + 2, key, part) for key, part in cast("dict[str, Any]", data).items()]
         shrunk, missing = _shrink_items(items, bound)
-        made = dict(shrunk[0])
+        head = dict(shrunk[0])
         if missing:
-            made["…"] = f"{missing} more fields left out"
-        return {**made, **dict(shrunk[1])}
+            head["…"] = f"{missing} more fields left out"
+        return {**head, **dict(shrunk[1])}
     if isinstance(data, list):
         rows = [(0, "", part) for part in cast("list[Any]", data)]
         shrunk, missing = _shrink_items(rows, bound)

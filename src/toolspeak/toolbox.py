@@ -316,12 +316,12 @@ class Toolbox:
             )
 
     def _unknown(self, call: ToolCall) -> UnknownTool:
-        found = near(call.name, self._tools)
+        similar = near(call.name, self._tools)
         names = listed(self._tools) or "none"
         expected = f"one of {names}" if self._tools else "no call"
-        message = f"there is no tool {short(call.name)}.{did_you_mean(found)} The tools are: {names}"
+        message = f"there is no tool {short(call.name)}.{did_you_mean(similar)} The tools are: {names}"
         problem = Problem("", expected, short(call.name), message)
-        return UnknownTool(message, call=call, problems=[problem], near=found)
+        return UnknownTool(message, call=call, problems=[problem], near=similar)
 
     def _parse(self, text: str, dialect: str) -> Sequence[ToolCall]:
         from .dialects import get

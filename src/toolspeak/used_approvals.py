@@ -82,9 +82,9 @@ class ApprovalStore:
     def keep(self, digest: str, expires: float, arguments: str, result: ToolResult) -> None:
         """Stores the result of an approved call until the approval expires. Raises OSError and sqlite3.Error."""
         failed = None if result.error is None else str(result.error)
-        kept = [arguments, result.text, failed, result.seconds, result.origin]
+        stored = [arguments, result.text, failed, result.seconds, result.origin]
         with self._writing() as database:
-            database.execute("INSERT OR REPLACE INTO result VALUES (?, ?, ?)", (digest, expires, json.dumps(kept)))
+            database.execute("INSERT OR REPLACE INTO result VALUES (?, ?, ?)", (digest, expires, json.dumps(stored)))
 
     def results(self, digests: Iterable[str]) -> dict[str, StoredResult]:
         """The stored results, by the digests of their approvals. Raises UsageError."""

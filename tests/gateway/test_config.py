@@ -205,8 +205,15 @@ def test_a_missing_program_with_a_path_is_not_searched_on_the_path(tmp_path: Pat
 
 
 def test_the_summary_has_the_audit(tmp_path: Path) -> None:
-    settings = parse_config("[audit]\npath = 'a.sqlite'\narguments = true\nage = 86400", folder=tmp_path)
-    assert f"audit   {tmp_path}/a.sqlite: decisions about calls, with arguments, kept for 86400 s" in summary(settings)
+    settings = parse_config("[audit]\npath = 'a.sqlite'\narguments = true\nage = 7_776_000", folder=tmp_path)
+    assert f"audit   {tmp_path}/a.sqlite: decisions about calls, with arguments, kept for 7,776,000 s" in summary(
+        settings
+    )
+
+
+def test_the_summary_has_long_times_in_whole_seconds(tmp_path: Path) -> None:
+    settings = parse_config("[store]\npath = 's.sqlite'\nage = 2_592_000", folder=tmp_path)
+    assert any(line.endswith(" bytes and 2,592,000 s") for line in summary(settings))
 
 
 def test_an_empty_key_of_a_model_is_none_and_any_other_empty_file_an_error(

@@ -26,7 +26,7 @@ from toolspeak.models.speaker import Speaker
 from toolspeak.policy.policy import Policy
 from toolspeak.types import Message, Request
 from toolspeak.ui.assets import _all, asset
-from toolspeak.ui.prompt_parts import Conversation
+from toolspeak.ui.prompt_parts import RequestParts
 
 KEY = "a-key-of-twenty-letters-and-more"
 BEARER = {"Authorization": f"Bearer {KEY}"}
@@ -192,9 +192,9 @@ def test_calls_and_results_in_messages_are_no_definitions() -> None:
     def kinds(message: Any) -> list[str]:
         return [kind for kind, _ in message["parts"] if kind != "control"]
 
-    told = Conversation(asked, list(Toolbox(weather)), None).question(Request(seen))["messages"]
+    told = RequestParts(asked, list(Toolbox(weather)), None).question(Request(seen))["messages"]
     assert [kinds(message) for message in told] == [["system", "tools"], ["user"], ["assistant"], ["tool"], ["tools"]]
-    first = Conversation(asked[1:], list(Toolbox(weather)), None).question(Request([
+    first = RequestParts(asked[1:], list(Toolbox(weather)), None).question(Request([
         {"role": "user", "content": "Tools: weather\nWeather in Rome?"},
     ]))["messages"]  # fmt: skip
     assert [kind for kind, _ in first[0]["parts"]] == ["tools", "user"]
@@ -204,7 +204,7 @@ def test_control_tokens_within_definitions_do_not_end_them() -> None:
     text = "Be brief.\nTools: weather\nCall them within <tool_call></tool_call> tags."
     asked: list[Message] = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
     seen = Request([{"role": "system", "content": text}])
-    told = Conversation(asked, list(Toolbox(weather)), get("hermes")).question(seen)["messages"]
+    told = RequestParts(asked, list(Toolbox(weather)), get("hermes")).question(seen)["messages"]
     assert [kind for kind, _ in told[0]["parts"]] == ["system", "tools", "control", "control", "tools"]
 
 

@@ -16,7 +16,7 @@ import pytest
 np = pytest.importorskip("numpy", reason="the extra dense is not installed")
 
 import toolspeak as ts  # noqa: E402
-from toolspeak.search.embedders import LENGTHS, TEXTS, Embedder, Remote, embedder  # noqa: E402
+from toolspeak.search.embedders import LENGTHS, TEXTS, Embedder, RemoteEmbedder, embedder  # noqa: E402
 
 Answer = Callable[[dict[str, Any]], tuple[int, Any]]
 
@@ -269,4 +269,4 @@ def test_a_width_that_changes_is_an_error(serve: Callable[[Answer], Endpoint]) -
 
 def test_nobody_there() -> None:
     with pytest.raises(ts.ModelUnreachable, match="check that it runs"):
-        Remote(ts.model("http://127.0.0.1:9/v1#m", native=False, dialect=None, retries=0)).embed(["text"])  # type: ignore[arg-type]
+        RemoteEmbedder(ts.model("http://127.0.0.1:9/v1#m", native=False, dialect=None, retries=0)).embed(["text"])  # type: ignore[arg-type]

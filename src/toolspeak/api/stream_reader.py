@@ -15,7 +15,7 @@ MOST_TOKENS = 2**53
 """More tokens than any reply has; every JSON reader takes the number as it is."""
 
 
-class Reading:
+class StreamReader:
     """Reads events from the bytes of a reply in pieces: `feed` each piece, then `close`.
 
     A subclass interprets a payload in `_payload`, and calls `_finished` at the end of the reply. `ids` makes the id of

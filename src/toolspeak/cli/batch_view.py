@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..display import visible
-from .terminal import console, is_fancy
+from .terminal import console, is_fancy, time_text
 
 if TYPE_CHECKING:
     from ..batch.summary import Summary
@@ -20,7 +20,7 @@ FRAME = 0.1
 """Seconds between two updates of the bar."""
 
 
-class View:
+class BatchProgress:
     """Progress of a batch on standard error: rows, rate, time left, tokens, cost, errors by kind."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class View:
             return
         self.last = now
         if self.bar is None:
-            left = f", about {_clock(_left(summary))} left" if summary.rows and summary.rate else ""
+            left = f", about {time_text(_left(summary))} left" if summary.rows and summary.rate else ""
             parts = (_count(summary), f"{summary.rate:,.1f} rows/s", _spent(summary), _errors(summary))
             click.echo(", ".join(filter(None, parts)) + left, err=True)
             return
@@ -62,7 +62,7 @@ class View:
             errors=visible(_errors(summary)),
         )
 
-    def __enter__(self) -> View:
+    def __enter__(self) -> BatchProgress:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -87,9 +87,3 @@ def _spent(summary: Summary) -> str:
 
 def _errors(summary: Summary) -> str:
     return ", ".join(f"{count:,} {kind}" for kind, count in summary.kinds.most_common(3))
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min" if hours else f"{minutes}:{rest:02d} min"

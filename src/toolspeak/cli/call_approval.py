@@ -40,10 +40,10 @@ def asker(option: str = "--approve") -> Approve:
         terminal = open(name, "r+b", buffering=0)  # noqa: SIM115 - open as long as the program is
     except OSError:
         raise UsageError(f"{option} needs a terminal to ask on, and there is none") from None
-    return Asker(terminal).ask
+    return Approver(terminal).ask
 
 
-class Asker:
+class Approver:
     """Asks the person at the terminal, and remembers the tools that they allowed for this session."""
 
     def __init__(self, terminal: BinaryIO) -> None:

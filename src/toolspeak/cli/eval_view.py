@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..display import visible
-from .terminal import console, is_fancy, json_line
+from .terminal import console, is_fancy, json_line, time_text
 
 if TYPE_CHECKING:
     from ..evals import Comparison, Record
@@ -64,7 +64,9 @@ class ProgressReport:
         elif time.monotonic() - self.last > EVERY:
             self.last = time.monotonic()
             left = (self.last - self.began) / self.new * (total - done)
-            click.echo(f"{record.contender}: {done} of {total}, {self._share()}, about {_clock(left)} left", err=True)
+            click.echo(
+                f"{record.contender}: {done} of {total}, {self._share()}, about {time_text(left)} left", err=True
+            )
 
     def _share(self) -> str:
         return f"{100 * self.right / self.new:.0f} % right"
@@ -82,14 +84,6 @@ class ProgressReport:
         """Remove the bar."""
         if self.bar is not None:
             self.bar.stop()
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return (
-        f"{hours} h {minutes:02d} min" if hours else f"{minutes} min" if minutes >= 10 else f"{minutes}:{rest:02d} min"
-    )
 
 
 # ------------------------------------------------------------------ results

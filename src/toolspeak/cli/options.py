@@ -268,7 +268,7 @@ class WholeSummaries(click.Group):
             formatter.write_dl(rows)
 
 
-class Group(WholeSummaries):
+class CommandGroup(WholeSummaries):
     """A command with subcommands, and the switches that all commands have."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..models.base import Counter, Model
+from ..models.base import Model, TokenCounter
 from ..schema.phrases import beginning
 from ..types import Message, Request, Tool
 
@@ -105,7 +105,7 @@ async def _counted(model: Model, tools: Tools) -> int | None:
 
     if not tools:
         return 0
-    if not isinstance(model, Counter) or (isinstance(model, Speaker) and not _here(model.model)):
+    if not isinstance(model, TokenCounter) or (isinstance(model, Speaker) and not _here(model.model)):
         return None
     try:
         if "scored" in model.capabilities:  # such a model sees one tool at a time

@@ -192,3 +192,12 @@ def print_notes(notes: Iterable[Note]) -> None:
     progress = Progress()
     for note in notes:
         progress.note(f"note: {note.rule} {note.detail}".rstrip())
+
+
+def time_text(seconds: float) -> str:
+    """Return a time for people: `1:05 min`, `12 min`, `2 h 05 min`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return (
+        f"{hours} h {minutes:02d} min" if hours else f"{minutes} min" if minutes >= 10 else f"{minutes}:{rest:02d} min"
+    )

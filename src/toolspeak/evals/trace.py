@@ -15,7 +15,7 @@ from typing import Any
 
 from ..errors import ModelError, UsageError
 from ..explain import Remote
-from ..models.base import Counter, Model
+from ..models.base import Model, TokenCounter
 from ..models.fallback import around_innermost, calling
 from ..models.recording import Recorder, StreamOutcome
 from ..models.wrapper import within
@@ -28,7 +28,7 @@ and `scores`."""
 
 
 @dataclass(slots=True)
-class Tape:
+class TraceTape:
     """The recorded requests, and the model that each was sent to."""
 
     steps: list[Step] = field(default_factory=list[Step])
@@ -41,7 +41,7 @@ class Tape:
         for step, model in zip(self.steps, self.models, strict=True):
             if "came" in step:
                 spent = add_usage(spent, Usage(**step["came"].get("usage", {})))
-            elif "score" in step and isinstance(model, Counter):
+            elif "score" in step and isinstance(model, TokenCounter):
                 score = step["score"]
                 with contextlib.suppress(ModelError, UsageError):  # it cannot count: use the figures of the replies
                     sent = [await model.count(Request(prompt=score["prompt"] + text)) for text in score["texts"]]
@@ -49,13 +49,13 @@ class Tape:
         return spent
 
 
-_tape: ContextVar[Tape | None] = ContextVar("tape", default=None)
+_tape: ContextVar[TraceTape | None] = ContextVar("tape", default=None)
 
 
 @contextlib.contextmanager
-def recording() -> Generator[Tape]:
+def recording() -> Generator[TraceTape]:
     """Records the requests of recorded models in this context, as a tape."""
-    tape = Tape()
+    tape = TraceTape()
     token = _tape.set(tape)
     try:
         yield tape

@@ -24,7 +24,7 @@ from ..models.resolve import bare, model as named_model, over_http
 from ..models.scripted import Scripted
 from ..models.strategy import Preferences, Way
 from ..models.wrapper import within
-from ..plan.repeats import Turn, counted_turns, ended, in_a_row, noticed
+from ..plan.repeats import RepeatedTurn, counted_turns, ended, in_a_row, noticed
 from ..plan.result_pages import LONGEST
 from ..schema.suggestions import did_you_mean, listed, misspelled, near
 from ..search import ToolIndex
@@ -72,7 +72,7 @@ class Served:
                 yield event
 
     def _answered(
-        self, request: Request, turn: Turn, notes: list[Note], whole: bool, eager: Collection[str]
+        self, request: Request, turn: RepeatedTurn, notes: list[Note], whole: bool, eager: Collection[str]
     ) -> AsyncGenerator[Event | Done[Reply]]:
         """Yield the events of a reply to a request as the model reads it."""
         wanted = self.settings.arguments
@@ -83,7 +83,7 @@ class Served:
         events = answer(request, self._with_selection(request), tries=self.settings.tries, live=live, whole=whole)
         return with_notes(notes, events) if notes else events
 
-    def _as_read(self, request: Request) -> tuple[Request, Turn, list[Note]]:
+    def _as_read(self, request: Request) -> tuple[Request, RepeatedTurn, list[Note]]:
         """Return the request with the conversation as the model reads it; its last turn, which repeats none if the
         model is not free to choose its calls; and notes."""
         rule, messages, notes = self.settings, request.messages, list[Note]()

@@ -68,7 +68,7 @@ class Scorer(Protocol):
 
 
 @runtime_checkable
-class Counter(Protocol):
+class TokenCounter(Protocol):
     """A model that can count the tokens of a request."""
 
     async def count(self, request: Request) -> int | None:

@@ -13,7 +13,7 @@ NONE_THERE = (404, 405, 501)
 
 
 @runtime_checkable
-class Embedder(Protocol):
+class EmbeddingModel(Protocol):
     """A model that embeds texts."""
 
     async def embed(self, texts: Sequence[str], *, dimensions: int | None = None) -> Vectors:
@@ -24,6 +24,6 @@ class Embedder(Protocol):
         ...
 
 
-def embedder(model: Any) -> Embedder | None:
+def embedder(model: Any) -> EmbeddingModel | None:
     """Return the model, or the one inside its wrappers, that can embed; None if there is none."""
-    return within(model, Embedder)
+    return within(model, EmbeddingModel)

@@ -33,7 +33,7 @@ TRIES = 2_000
 
 
 @dataclass(slots=True)
-class Reading:
+class DialectReading:
     """A text as one dialect reads it; `decoder` reads what follows."""
 
     dialect: Dialect
@@ -98,8 +98,8 @@ class Passage:
         """How many openers of calls were tried."""
         self._tools = tools
         others = (dialect for dialect in _begun_by(text.lstrip()[0]) if dialect is not own)
-        self._reading = [Reading(dialect, Decoder(dialect, tools, "", ids=ids)) for dialect in others]
-        self._ended: list[Reading] = []
+        self._reading = [DialectReading(dialect, Decoder(dialect, tools, "", ids=ids)) for dialect in others]
+        self._ended: list[DialectReading] = []
         """Those that found words."""
         self.feed(text)
 
@@ -123,7 +123,7 @@ class Passage:
             if not self._reading:
                 return
 
-    def calls(self, *, alone: bool) -> Reading | None:
+    def calls(self, *, alone: bool) -> DialectReading | None:
         """The whole passage as calls, in the dialect that reads it best; None where it is none. `alone`: it is the whole
         reply, so calls between the control markers of a dialect may have wrong arguments."""
         for one in self._reading:
@@ -132,7 +132,7 @@ class Passage:
         marked = [one for one in calls if _marked(one.dialect, self.text)] if alone else []
         return self._best(calls) or self._best(marked, fit=False)
 
-    def calls_before_words(self) -> Reading | None:
+    def calls_before_words(self) -> DialectReading | None:
         """The same, if it begins with calls in a fence or between tags, and words follow."""
         marked = self.text.lstrip()[0] in "`<"
         reading = self._best([one for one in self._ended if one.called]) if marked else None
@@ -140,9 +140,9 @@ class Passage:
             reading.read(self.text[reading.length :])
         return reading
 
-    def _best(self, readings: Sequence[Reading], *, fit: bool = True) -> Reading | None:
+    def _best(self, readings: Sequence[DialectReading], *, fit: bool = True) -> DialectReading | None:
         """The one of these that reads whole calls of offered tools best, with arguments that `fit`."""
-        ranked: list[tuple[tuple[int, ...], Reading]] = []
+        ranked: list[tuple[tuple[int, ...], DialectReading]] = []
         for one in readings:
             reply = collect(one.events)
             if _acceptable(reply, self._tools, fit):

@@ -17,7 +17,7 @@ from ..plan.prompted import prompted
 from ..types import Request
 from ..wire.detect import ANY
 from ..wire.dialect import Dialect
-from .base import Capability, Counter, Model
+from .base import Capability, Model, TokenCounter
 from .offload import LARGE, offloaded, request_size
 from .strategy import Known, Preferences, Strategy, known_of, strategy as decide
 from .text_calls import new_id, with_hint
@@ -110,7 +110,7 @@ class Speaker(Wrapper[Model]):
 
     async def count(self, request: Request) -> int | None:
         """The tokens of what the text model would be asked first."""
-        if not isinstance(self.model, Counter):
+        if not isinstance(self.model, TokenCounter):
             return None
         effect = await offloaded(request_size(request), self.plan(request).send, None)
         if isinstance(effect, Score):

@@ -36,7 +36,7 @@ from ..wire.finding.always_thinking import first_closer
 from .doubled_calls import DoubledCalls
 from .leading_thought import LeadingThought
 from .offload import LARGE
-from .read_all_dialects import TRIES, Passage, Reading, ready
+from .read_all_dialects import TRIES, DialectReading, Passage, ready
 from .unread_calls import LONGEST, like_a_call
 
 PASSAGES = 16
@@ -219,7 +219,7 @@ class _Reader:
             return self._released()
         return [] if any(isinstance(one, TextDelta) for one in self._held) else self._released()
 
-    def _read(self, text: str) -> Reading | None:
+    def _read(self, text: str) -> DialectReading | None:
         """Gives the passage a text, and begins others where it turns out to be words. Returns calls with words behind
         them."""
         passage = self._passage
@@ -252,7 +252,7 @@ class _Reader:
         found = passage.calls(alone=False if self._spoken else alone)
         return self._in_other(found) if found else self._released()
 
-    def _in_other(self, reading: Reading) -> list[Event]:
+    def _in_other(self, reading: DialectReading) -> list[Event]:
         """The events of the passage as another dialect reads it, and those of the server that are none of its text. What
         follows is read in that dialect too."""
         text = "".join(one.text for one in self._held if isinstance(one, TextDelta))
@@ -266,7 +266,7 @@ class _Reader:
         words = [TextDelta(before)] if before else []
         return [*words, *kept, *(one for one in reading.events if not isinstance(one, twice))]
 
-    def _reason(self, reading: Reading) -> str:
+    def _reason(self, reading: DialectReading) -> str:
         why = f"not in {self._own.name}" if self._own else "and the dialect of the model is unknown"
         where = "the reply ended with it" if self._spoken else "it was the whole reply"
         where = "the reply began with it" if reading.words else where

@@ -22,7 +22,7 @@ from ..wire.dialect import Dialect
 from ..wire.finding.model_names import known
 from ..wire.prompt.template_capabilities import literals
 from ..wire.reading.collect import collect
-from .read_all_dialects import TRIES, Reading, markers, rank
+from .read_all_dialects import TRIES, DialectReading, markers, rank
 
 LONGEST = 20_000
 """Characters of the longest text that is looked through."""
@@ -47,7 +47,7 @@ def like_a_call(text: str, tools: Sequence[Tool[..., Any]], finish: str = "") ->
     tries = TRIES
     for dialect in known():
         if all(word in text for word in words(dialect)):
-            reading = Reading(dialect, Decoder(dialect, None, ""))
+            reading = DialectReading(dialect, Decoder(dialect, None, ""))
             if not reading.read_whole(text, tries):
                 break
             tries -= reading.tries

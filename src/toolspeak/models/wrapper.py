@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 from ..errors import ModelError
 from ..events import Event
 from ..types import Request
-from .base import Capability, Counter, Model, Scorer
+from .base import Capability, Model, Scorer, TokenCounter
 
 T = TypeVar("T")
 Inner = TypeVar("Inner", bound=Model)
@@ -56,7 +56,7 @@ async def score(model: Model, prompt: str, continuations: Sequence[str]) -> list
 
 async def count(model: Model, request: Request) -> int | None:
     """Return the tokens of a request, None for a model that cannot count them."""
-    return await model.count(request) if isinstance(model, Counter) else None
+    return await model.count(request) if isinstance(model, TokenCounter) else None
 
 
 async def load(model: Any) -> None:

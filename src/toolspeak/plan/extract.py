@@ -25,7 +25,7 @@ from . import decide
 from .calls import checked
 from .code_fences import unfenced
 from .effects import Plan, spending
-from .json_passages import Passage, fault, json_values, unwrapped, whole_values
+from .json_passages import JsonText, fault, json_values, unwrapped, whole_values
 
 NO_TYPES = (FunctionType, MethodType)
 
@@ -134,7 +134,7 @@ def reader(tool: Tool[..., Any], schema: Schema, *, bare: bool) -> Callable[[Rep
     """
     names = set(tool.parameters["properties"])
 
-    def written(passage: Passage) -> ToolCall | None:
+    def written(passage: JsonText) -> ToolCall | None:
         value, text, notes = (
             passage if bare else unwrapped(passage, names, (tool.name, tool.name.removeprefix("record_")))
         )
@@ -152,7 +152,7 @@ def reader(tool: Tool[..., Any], schema: Schema, *, bare: bool) -> Callable[[Rep
         """The text as the value, without quotes and similar marks around it; a single word of several if it alone is
         valid."""
         value = unfenced(text).strip(MARKS)
-        call = written(Passage(value, json.dumps(value))) if value else None
+        call = written(JsonText(value, json.dumps(value))) if value else None
         if call is None or len(value.split()) == 1:
             return call
         return None if checked(call, [tool])[1] else call

@@ -20,7 +20,7 @@ MOST = 32
 """The most places in a sentence that are tried; each may take time proportional to the text."""
 
 
-class Passage(NamedTuple):
+class JsonText(NamedTuple):
     """A value, its JSON text with the digits as they were written, and notes of what was repaired in it."""
 
     value: Any
@@ -28,7 +28,7 @@ class Passage(NamedTuple):
     notes: tuple[Note, ...] = ()
 
 
-def whole_values(text: str) -> Iterator[Passage]:
+def whole_values(text: str) -> Iterator[JsonText]:
     """The value that is the whole text, or the content of the one code fence around it, repaired as a call's arguments
     are."""
     text = unfenced(text).strip()
@@ -36,7 +36,7 @@ def whole_values(text: str) -> Iterator[Passage]:
         yield match[0]
 
 
-def json_values(text: str) -> Iterator[Passage]:
+def json_values(text: str) -> Iterator[JsonText]:
     """The values in a text: the whole text, or the contents of code fences, or else objects and lists in sentences."""
     values = list(whole_values(text))
     if not values:
@@ -44,19 +44,19 @@ def json_values(text: str) -> Iterator[Passage]:
     yield from values or _among_words(text)
 
 
-def unwrapped(passage: Passage, keys: set[str], names: Collection[str]) -> Passage:
+def unwrapped(passage: JsonText, keys: set[str], names: Collection[str]) -> JsonText:
     """The object that is alone in a list, or alone under one of `names`. An object with one of `keys` needs none."""
     value, text, notes = passage
     if isinstance(value, list):
         rows = cast("list[Any]", value)
         if len(rows) == 1 and isinstance(rows[0], dict):
-            return Passage(rows[0], text[text.index("[") + 1 : -1].strip(), (*notes, Note("unwrapped-value", "list")))
+            return JsonText(rows[0], text[text.index("[") + 1 : -1].strip(), (*notes, Note("unwrapped-value", "list")))
     elif isinstance(value, dict):
         record = cast("dict[str, Any]", value)
         name = next(iter(record.keys() - keys), "") if len(record) == 1 else ""
         if name.lower() in names:
             inner = text[text.index(":") + 1 : -1].strip()
-            return Passage(record[name], inner, (*notes, Note("unwrapped-value", name)))
+            return JsonText(record[name], inner, (*notes, Note("unwrapped-value", name)))
     return passage
 
 
@@ -74,7 +74,7 @@ def fault(text: str) -> str:
     return ""
 
 
-def _among_words(text: str) -> Iterator[Passage]:
+def _among_words(text: str) -> Iterator[JsonText]:
     """The objects and lists in sentences. A broken one ends the search: what is inside it is only a part of a value."""
     place = 0
     for _ in range(MOST):
@@ -88,16 +88,16 @@ def _among_words(text: str) -> Iterator[Passage]:
             return
 
 
-def _value_at(text: str, start: int) -> tuple[Passage, int] | None:
+def _value_at(text: str, start: int) -> tuple[JsonText, int] | None:
     """The value at a place of a text, and its end. Objects and lists are repaired unless a repair is a guess."""
     try:
         value, end = json.JSONDecoder().raw_decode(text, start)
-        return Passage(value, text[start:end]), end
+        return JsonText(value, text[start:end]), end
     except (ValueError, RecursionError):
         return _repaired(text, start) if OPENER.match(text, start) else None
 
 
-def _repaired(text: str, start: int) -> tuple[Passage, int] | None:
+def _repaired(text: str, start: int) -> tuple[JsonText, int] | None:
     source, parts = Source(), list[str]()
     notes: dict[str, Note] = {}
 
@@ -115,4 +115,4 @@ def _repaired(text: str, start: int) -> tuple[Passage, int] | None:
         return None
     if DOUBTFUL & notes.keys():
         return None
-    return Passage(value, written, tuple(notes.values())), start + source.pos
+    return JsonText(value, written, tuple(notes.values())), start + source.pos

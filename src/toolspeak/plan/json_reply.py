@@ -18,7 +18,7 @@ from ..schema.validators import judge
 from ..schema.weight import weight
 from ..types import Message, Note, Reply, Request, Schema, Tool
 from .code_fences import unfenced
-from .json_passages import Passage, json_values, whole_values
+from .json_passages import JsonText, json_values, whole_values
 
 OPEN = ("additionalProperties", "unevaluatedProperties")
 ANY_OBJECT = {"type": "object"}
@@ -75,13 +75,13 @@ def _around(text: str) -> list[Note]:
     return [Note("unfenced", "the JSON stood in a code fence")] if fenced else []
 
 
-def _coerced(passage: Passage, schema: Schema) -> Passage:
+def _coerced(passage: JsonText, schema: Schema) -> JsonText:
     """The passage with its value coerced to the schema, if it is an object."""
     written: Any = passage.value
     if not isinstance(written, dict):
         return passage
     value, notes = coerce(_tool(schema), cast("dict[str, Any]", written), passage.text)
-    return Passage(value, json.dumps(value, ensure_ascii=False), (*passage.notes, *notes)) if notes else passage
+    return JsonText(value, json.dumps(value, ensure_ascii=False), (*passage.notes, *notes)) if notes else passage
 
 
 def _problems(text: str, schema: Schema) -> str:

@@ -31,7 +31,7 @@ NUMBERED = re.compile(r"(?<![\w.:-])(?:[A-Za-z_.:-])*+\d[\w.:-]*+", re.ASCII)
 """A word with a digit. It is searched only where a word begins, and never again after a failure, so in linear time."""
 
 
-class Turn(NamedTuple):
+class RepeatedTurn(NamedTuple):
     """A turn with all its results: the index of the last one, and how many turns in a row are `equal` and `similar` to
     it, itself included. Equal turns are similar, too."""
 
@@ -44,12 +44,12 @@ class Turn(NamedTuple):
         return self.equal >= times or self.similar >= PATIENCE * times
 
 
-Turns = Sequence[Turn]
+Turns = Sequence[RepeatedTurn]
 
 
 def counted_turns(messages: Sequence[Message]) -> Turns:
     """The turns of a conversation."""
-    rows: list[Turn] = []
+    rows: list[RepeatedTurn] = []
     before: Sequence[Message] = ()
     equal = similar = start = 0
     for first, last in _turns(messages):
@@ -60,7 +60,7 @@ def counted_turns(messages: Sequence[Message]) -> Turns:
         equal = equal + 1 if same else 1
         similar = similar + 1 if again else 1
         before, start = turn, last + 1
-        rows.append(Turn(last, equal, similar))
+        rows.append(RepeatedTurn(last, equal, similar))
     return rows
 
 
@@ -76,13 +76,13 @@ def noticed(messages: Sequence[Message], turns: Turns, times: int) -> Sequence[M
     return rows
 
 
-def in_a_row(messages: Sequence[Message], turns: Turns) -> Turn:
+def in_a_row(messages: Sequence[Message], turns: Turns) -> RepeatedTurn:
     """The turn that ends a conversation; one without any repetition if the conversation does not end with results."""
-    end = turns[-1] if turns else Turn(0, 0, 0)
-    return Turn(end.last, 0, 0) if any(map(_answers, messages[end.last + 1 :])) else end
+    end = turns[-1] if turns else RepeatedTurn(0, 0, 0)
+    return RepeatedTurn(end.last, 0, 0) if any(map(_answers, messages[end.last + 1 :])) else end
 
 
-def ended(messages: Sequence[Message], turn: Turn) -> str:
+def ended(messages: Sequence[Message], turn: RepeatedTurn) -> str:
     """The message to the user when a conversation is ended because of repetition."""
     calls = next(_calls(message) for message in reversed(messages) if _calls(message))
     names = dict.fromkeys(str(record(call.get("function")).get("name")) for call in calls)

@@ -89,7 +89,7 @@ class PageSize:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class TextPage:
     """A page of a result: the characters from `start` to `end`; or the `problem` of a call that reads nothing."""
 
     result: str
@@ -99,7 +99,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PageRow:
     """A message as the model reads it. `whole` is the full text of a result that was cut; `read` marks a page that was
     read."""
 
@@ -133,26 +133,26 @@ def _is_result(message: Message) -> bool:
     return message.get("role") == "tool"
 
 
-def page(texts: Mapping[str, str], arguments: Mapping[str, Any], size: PageSize) -> Page:
+def page(texts: Mapping[str, str], arguments: Mapping[str, Any], size: PageSize) -> TextPage:
     """The page that a call reads. Small mistakes are accepted: a number as a string or out of range, an abbreviated
     id."""
     requested, start, find = _text(arguments, "result"), _number(arguments.get("start")), _text(arguments, "find")
     name = _named(texts, requested)
     if name is None:
-        return Page(
+        return TextPage(
             "", problem=f"There is no result {requested[:100]!r} to read. There are {', '.join([*texts][-LISTED:])}."
         )
     text = texts[name]
     at = text.find(find, min(start, len(text)))
     if at < 0:
-        return Page("", problem=f"{find[:100]!r} does not stand in {name} from character {start} on.")
+        return TextPage("", problem=f"{find[:100]!r} does not stand in {name} from character {start} on.")
     start = max(start, at - BEFORE)
     if start >= len(text):
-        return Page("", problem=f"{name} has {len(text)} characters: nothing follows character {start}.")
-    return Page(name, start, start + size.within(text[start : start + size.characters]))
+        return TextPage("", problem=f"{name} has {len(text)} characters: nothing follows character {start}.")
+    return TextPage(name, start, start + size.within(text[start : start + size.characters]))
 
 
-def page_text(texts: Mapping[str, str], read: Page, tool: str) -> str:
+def page_text(texts: Mapping[str, str], read: TextPage, tool: str) -> str:
     """The text of a page for the model."""
     if read.problem:
         return read.problem
@@ -189,25 +189,25 @@ class ResultPages:
         self._size = size
         self._tool = tool
 
-    def cut(self, messages: Sequence[Message]) -> list[Row]:
+    def cut(self, messages: Sequence[Message]) -> list[PageRow]:
         """The messages, with results cut that are too large."""
-        rows: list[Row] = []
+        rows: list[PageRow] = []
         for is_result, turn in groupby(messages, _is_result):
             together = list(turn)
             size = self._size.beside(texts_of(together)) if is_result else self._size
-            rows += [self._cut(message, size) if is_result else Row(message) for message in together]
+            rows += [self._cut(message, size) if is_result else PageRow(message) for message in together]
         return rows
 
-    def _cut(self, message: Message, size: PageSize) -> Row:
+    def _cut(self, message: Message, size: PageSize) -> PageRow:
         content = message.get("content")
         if all(map(size.fits, _texts(content))):
-            return Row(message)
+            return PageRow(message)
         if isinstance(content, str):
-            return Row({**message, "content": self._beginning_and_end(content, size)}, content)
+            return PageRow({**message, "content": self._beginning_and_end(content, size)}, content)
         parts = [self._part(part, size) for part in records(content)]
-        return Row({**message, "content": parts}, Row(message).text)
+        return PageRow({**message, "content": parts}, PageRow(message).text)
 
-    def clear(self, rows: Sequence[Row], tokens: int, last: int) -> tuple[list[Row], int]:
+    def clear(self, rows: Sequence[PageRow], tokens: int, last: int) -> tuple[list[PageRow], int]:
         """The rows with old results cleared, and the number of cleared ones. See `plan.clearing`."""
         _, places = clear_results([row.message for row in rows], tokens, last)
         cleared = list(rows)
@@ -215,23 +215,23 @@ class ResultPages:
             cleared[place] = self._cleared(rows[place])
         return cleared, len(places)
 
-    def know(self, rows: Sequence[Row]) -> None:
+    def know(self, rows: Sequence[PageRow]) -> None:
         """Makes all these results readable, since any of them may have been cleared and read before."""
         for row in rows if self._tool else ():
             if row.message.get("role") == "tool":
                 self._name(row.text)
 
-    def first(self, rows: Sequence[Row]) -> int | None:
+    def first(self, rows: Sequence[PageRow]) -> int | None:
         """The index of the first message that refers to a readable result."""
         readable = rows if self._tool else ()
         return next((place for place, row in enumerate(readable) if row.whole), None)
 
-    def _cleared(self, row: Row) -> Row:
+    def _cleared(self, row: PageRow) -> PageRow:
         whole = "" if row.read else row.text
         if not self._tool or len(whole) <= len(NOTE):
-            return Row({**row.message, "content": NOTE})
+            return PageRow({**row.message, "content": NOTE})
         message = f'This result was cleared to make room: {self._tool}(result="{self._name(whole)}") shows it again.'
-        return Row({**row.message, "content": f"({message})"}, whole)
+        return PageRow({**row.message, "content": f"({message})"}, whole)
 
     def _part(self, part: dict[str, Any], size: PageSize) -> dict[str, Any]:
         text = part.get("text")

@@ -36,7 +36,7 @@ _PIECES = re.compile(r"/\*\*\Z|\*\*/|\*{2,}|\*|.", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class GlobStep:
     """One step of a pattern. It matches `character`, or if that is None any character except those in `without`; if it
     `repeats`, any number of them. `jumps` lead to later steps without a character."""
 
@@ -50,11 +50,11 @@ class Step:
         return character not in self.without if self.character is None else character == self.character
 
 
-ANY = Step(repeats=True, jumps=(1,))
-ONE = Step()
-SLASH = Step("/")
-END = Step("")
-SKIP_TWO = Step("", jumps=(1, 3))
+ANY = GlobStep(repeats=True, jumps=(1,))
+ONE = GlobStep()
+SLASH = GlobStep("/")
+END = GlobStep("")
+SKIP_TWO = GlobStep("", jumps=(1, 3))
 """The next two steps are optional."""
 
 
@@ -167,21 +167,21 @@ def _readings(text: str) -> Iterator[str]:
 
 
 @lru_cache(1024)
-def _steps(pattern: str, wide: bool) -> tuple[Step, ...]:
+def _steps(pattern: str, wide: bool) -> tuple[GlobStep, ...]:
     """Return the steps of a pattern. `build/**` matches the folder's content; a wide match includes the folder itself."""
-    star = Step(without=ADDRESS_BREAKS if "://" in pattern else PLAIN_BREAKS, repeats=True, jumps=(1,))
-    special: dict[str, tuple[Step, ...]] = {
+    star = GlobStep(without=ADDRESS_BREAKS if "://" in pattern else PLAIN_BREAKS, repeats=True, jumps=(1,))
+    special: dict[str, tuple[GlobStep, ...]] = {
         "/**": (SKIP_TWO, SLASH, ANY) if wide else (SLASH, ONE, ANY),
         "**/": (SKIP_TWO, ANY, SLASH),
         "*": (star,),
     }
-    steps: list[Step] = []
+    steps: list[GlobStep] = []
     for piece in _PIECES.findall(pattern):
-        steps += special.get(piece, (ANY,) if piece.startswith("**") else (Step(piece),))
+        steps += special.get(piece, (ANY,) if piece.startswith("**") else (GlobStep(piece),))
     return (*steps, END)
 
 
-def _matches(steps: tuple[Step, ...], text: str) -> bool:
+def _matches(steps: tuple[GlobStep, ...], text: str) -> bool:
     places = _reached(steps, {0})
     for character in text:
         taking = [at for at in places if steps[at].takes(character)]
@@ -191,7 +191,7 @@ def _matches(steps: tuple[Step, ...], text: str) -> bool:
     return len(steps) - 1 in places
 
 
-def _reached(steps: tuple[Step, ...], places: set[int]) -> set[int]:
+def _reached(steps: tuple[GlobStep, ...], places: set[int]) -> set[int]:
     """Return the positions, including those reached from them without a character."""
     reached, left = set(places), list(places)
     while left:

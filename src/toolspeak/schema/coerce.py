@@ -54,7 +54,7 @@ def coerce(tool: Tool[..., Any], arguments: Mapping[str, Any], text: str = "") -
         return values, ()  # not JSON: `check` reports it
     if valid and not _has_float(values):
         return values, ()
-    walk = _Walk(tool.parameters, Work(_WORK + 12 * _size(values)))
+    walk = _Walk(tool.parameters, WorkBudget(_WORK + 12 * _size(values)))
     try:
         if _LONG_NUMBER(text):
             exact = loads_or(text, None, parse_float=exact_number)
@@ -69,7 +69,7 @@ class WorkExceeded(Exception):
     """The work is out of proportion to the arguments: nested alternatives multiply it."""
 
 
-class Work:
+class WorkBudget:
     """The remaining work. Raises WorkExceeded when it is used up.
 
     What a validator cache already has costs the same as what it has not: the result must not depend on earlier calls.
@@ -120,7 +120,7 @@ class Work:
 class _Walk:
     """One pass through the arguments. `work` is shared by all passes of a call."""
 
-    def __init__(self, root: Schema, work: Work) -> None:
+    def __init__(self, root: Schema, work: WorkBudget) -> None:
         self.root = root
         self.notes: list[Note] = []
         self.work = work

@@ -24,7 +24,7 @@ half, three that name a tool or a function gained up to 0.4 points of recall, a 
 question cost up to one point."""
 
 
-class Checked:
+class CheckedEmbedder:
     """An embedder whose results are checked. Raises ServerFailed if they are not one vector for each text."""
 
     def __init__(self, embedder: Embedder) -> None:
@@ -59,7 +59,7 @@ class DenseVectors:
     """
 
     def __init__(self, embedder: Embedder) -> None:
-        self._embedder = Checked(embedder)
+        self._embedder = CheckedEmbedder(embedder)
         self._cache = CachingEmbedder(self._embedder)
         self._rows: Floats = np.zeros((0, 0), np.float32)
         self._new: list[Floats] = []

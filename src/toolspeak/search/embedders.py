@@ -69,10 +69,10 @@ def embedder(spec: str | Embedder) -> Embedder:
     model = bare(name)
     if not isinstance(model, Http) or model.api == "anthropic":
         raise UsageError(f"{model.name} has no embeddings: name minilm, or an endpoint that has them")
-    return Remote(model)
+    return RemoteEmbedder(model)
 
 
-class Remote:
+class RemoteEmbedder:
     """The embeddings endpoint of a server with the API of OpenAI or Ollama.
 
     A text that is too long for the server's model is truncated. A row of zeros, which has no direction, stays zeros.

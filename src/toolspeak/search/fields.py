@@ -21,7 +21,7 @@ MAX_NODES = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FieldWeight:
     """The influence of a field: its `weight`, its `usual` length in words, and how much length matters (0 to 1)."""
 
     weight: float
@@ -29,8 +29,8 @@ class Field:
     by_length: float
 
 
-NAME, DESCRIPTION, EXAMPLES = Field(4.0, 5, 0.3), Field(1.0, 12, 0.6), Field(1.0, 40, 0.6)
-VALUES, PARAMETERS = Field(1.0, 8, 0.6), Field(0.5, 20, 0.6)
+NAME, DESCRIPTION, EXAMPLES = FieldWeight(4.0, 5, 0.3), FieldWeight(1.0, 12, 0.6), FieldWeight(1.0, 40, 0.6)
+VALUES, PARAMETERS = FieldWeight(1.0, 8, 0.6), FieldWeight(0.5, 20, 0.6)
 """The names and possible values of parameters; and their descriptions."""
 LEVEL = 1.0
 """BM25's k1: the weighted count at which a term reaches half of its maximal weight."""

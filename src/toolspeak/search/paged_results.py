@@ -19,13 +19,13 @@ from typing import Any, Self
 
 from ..api.json_stream import records
 from ..events import Event, Noted
-from ..models.base import Counter, Model
+from ..models.base import Model, TokenCounter
 from ..models.context import SMALL, after_context, asks_context, context_of, find_context
 from ..models.offload import offloaded, request_size
 from ..models.wrapper import Wrapper
 from ..plan.calls import answer, checked, problem_text
 from ..plan.prompted import text_of
-from ..plan.result_pages import Page, PageSize, ResultPages, Row, page, page_text, read_tool, too_large
+from ..plan.result_pages import PageRow, PageSize, ResultPages, TextPage, page, page_text, read_tool, too_large
 from ..plan.token_estimate import about_message, about_request
 from ..tool_results import LIMIT
 from ..types import Message, Note, Request, Tool, ToolCall
@@ -46,7 +46,7 @@ MANY = 1_000_000_000
 """More tokens or characters than anything has: no limit."""
 WHOLE = PageSize(MANY, MANY, MANY)
 NO_ROOM = "There is no room to read more of it. Do with what is known, or call the tool again for less."
-READ = AnsweredCalls[Page](1_024)
+READ = AnsweredCalls[TextPage](1_024)
 """The cache of pages that were read in the conversations of this process."""
 
 
@@ -67,7 +67,7 @@ class PagedResults(Wrapper[Model]):
         context: int | None = None,
         characters: int | None = LIMIT,
         clear: tuple[int, int] | None = None,
-        read: AnsweredCalls[Page] = READ,
+        read: AnsweredCalls[TextPage] = READ,
     ) -> None:
         super().__init__(model)
         self._tokens = MANY if tokens == 0 else tokens
@@ -130,7 +130,7 @@ class PagedResults(Wrapper[Model]):
 
     async def count(self, request: Request) -> int | None:
         """The tokens of the first request to the inner model; None if it cannot count."""
-        return await self.model.count(await self.narrowed(request)) if isinstance(self.model, Counter) else None
+        return await self.model.count(await self.narrowed(request)) if isinstance(self.model, TokenCounter) else None
 
     def needed(self, request: Request) -> bool:
         """Whether anything in a request may have to be cut or cleared. Pages that were read come from results that
@@ -207,7 +207,7 @@ class PageReader:
     most = READS
     what = "reads"
 
-    def __init__(self, begun: PagedRequest, size: PageSize, context: int | None, remember: Remember[Page]) -> None:
+    def __init__(self, begun: PagedRequest, size: PageSize, context: int | None, remember: Remember[TextPage]) -> None:
         request = begun.request
         self.name = begun.tool.name
         self.names: Collection[str] = _names(request)
@@ -218,7 +218,7 @@ class PageReader:
         self._used = about_request(request)
         self._rate = 1.0
         self._messages = list(request.messages)
-        self._rounds: list[AnsweredRound[Page]] = []
+        self._rounds: list[AnsweredRound[TextPage]] = []
         self._remember = remember
 
     def next_request(self, *, last: bool) -> Request:
@@ -246,21 +246,21 @@ class PageReader:
         """Caches the pages for later requests of the conversation."""
         self._remember(text, called, self._rounds)
 
-    def _page(self, call: ToolCall) -> Page:
+    def _page(self, call: ToolCall) -> TextPage:
         """The page that a call reads, as far as it fits."""
         call, problems = checked(call, [self._begun.tool])
         if problems:
-            return Page("", problem=problem_text(problems))
+            return TextPage("", problem=problem_text(problems))
         room = int(self._limit / self._rate) - self._used - LEAST
         if room < LEAST:
-            return Page("", problem=NO_ROOM)
+            return TextPage("", problem=NO_ROOM)
         size = PageSize(min(self._size.tokens, room), self._size.characters)
         read = page(self._begun.texts, call.arguments, size)
         self._used += about_message(answer(call, page_text(self._begun.texts, read, self.name)))
         return read
 
 
-def results(one: AnsweredRound[Page], texts: Mapping[str, str], tool: str) -> list[Message]:
+def results(one: AnsweredRound[TextPage], texts: Mapping[str, str], tool: str) -> list[Message]:
     """The results of the reads in one reply, as messages."""
     calls = records(one.message.get("tool_calls"))
     return [
@@ -270,25 +270,28 @@ def results(one: AnsweredRound[Page], texts: Mapping[str, str], tool: str) -> li
 
 
 def _with_pages(
-    rows: Sequence[Row], rounds: Mapping[int, Sequence[AnsweredRound[Page]]], texts: Mapping[str, str], tool: str
-) -> tuple[list[Row], list[int]]:
+    rows: Sequence[PageRow],
+    rounds: Mapping[int, Sequence[AnsweredRound[TextPage]]],
+    texts: Mapping[str, str],
+    tool: str,
+) -> tuple[list[PageRow], list[int]]:
     """The rows with the pages that were read, at their places; and the new index of each row. A page that was read in
     a reply with calls of the client comes before the results of those."""
-    messages: list[Row] = []
+    messages: list[PageRow] = []
     places: list[int] = []
     for place, row in enumerate(rows):
-        before, after, own = "", list[Row](), records(row.message.get("tool_calls"))
+        before, after, own = "", list[PageRow](), records(row.message.get("tool_calls"))
         for one in rounds.get(place, ()):
-            read = [Row(result, read=True) for result in results(one, texts, tool)]
+            read = [PageRow(result, read=True) for result in results(one, texts, tool)]
             if not one.beside:
-                messages += [Row(one.message), *read]
+                messages += [PageRow(one.message), *read]
                 before += text_of(one.message)
             elif own:
                 own = [*records(one.message.get("tool_calls")), *own]
                 after += read
         places.append(len(messages))
         message: Message = {**row.message, "tool_calls": own} if after else row.message
-        messages += [Row(without_beginning(message, before), row.whole), *after]
+        messages += [PageRow(without_beginning(message, before), row.whole), *after]
     return messages, places
 
 

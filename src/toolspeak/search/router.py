@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from ..errors import MissingExtra, UsageError
 from ..events import Event
-from ..models.base import Counter, Model
+from ..models.base import Model, TokenCounter
 from ..models.context import SMALL, after_context, asks_context, context_of, find_context
 from ..models.fallback import calling
 from ..models.wrapper import Wrapper
@@ -170,7 +170,7 @@ class ToolRouter(Wrapper[Model]):
 
     async def count(self, request: Request) -> int | None:
         """The tokens of the first request to the inner model; None if it cannot count."""
-        return await super().count(await self.narrowed(request)) if isinstance(self.model, Counter) else None
+        return await super().count(await self.narrowed(request)) if isinstance(self.model, TokenCounter) else None
 
     async def narrowed(self, request: Request) -> Request:
         """The first request to the inner model."""

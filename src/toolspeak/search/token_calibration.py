@@ -6,7 +6,7 @@ import logging
 from collections import OrderedDict
 
 from ..errors import ToolspeakError
-from ..models.base import Around, Counter, Model
+from ..models.base import Around, Model, TokenCounter
 from ..plan.token_estimate import about_tool
 from ..types import Message, Request
 from .index_memory_cache import Toolset
@@ -34,14 +34,14 @@ def known(model: Model, estimate: float, bound: float) -> bool:
     return model.name in _ratios or _counter(model) is None or estimate < NEAR * bound
 
 
-def _counter(model: Model) -> Counter | None:
+def _counter(model: Model) -> TokenCounter | None:
     """The model if it counts tokens. Its wrappers only pass counting on."""
     inner = model
     while isinstance(inner, Around):
         inner = inner.model
-    if not isinstance(inner, Counter):
+    if not isinstance(inner, TokenCounter):
         return None
-    return model if isinstance(model, Counter) else None
+    return model if isinstance(model, TokenCounter) else None
 
 
 async def learn(model: Model, tools: Toolset, bound: int) -> bool:
@@ -60,7 +60,7 @@ async def learn(model: Model, tools: Toolset, bound: int) -> bool:
     return tokens != 1.0
 
 
-async def _measured(model: Counter, tools: Toolset, estimate: int) -> float:
+async def _measured(model: TokenCounter, tools: Toolset, estimate: int) -> float:
     try:
         bare = await model.count(Request([PLAIN]))
         whole = await model.count(Request([PLAIN], tools))

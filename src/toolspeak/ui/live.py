@@ -19,7 +19,7 @@ from ..types import Reply, Request
 from ..wire.dialect import Dialect
 from .event_rows import Row, note_rows, request_row, score_row
 from .playground import written
-from .prompt_parts import Conversation
+from .prompt_parts import RequestParts
 
 LONGEST = 100_000
 """The most characters, or bytes, that are kept of each text."""
@@ -46,7 +46,7 @@ class BoundedText:
         return "".join(self._pieces) + (f"\n… {more:,} more" if more > 0 else "")
 
 
-class Entry:
+class LiveRequest:
     """One request. It listens to the model, and to the client's connection."""
 
     def __init__(self, number: int, version: Callable[[], int], path: str, id_: str, owner: Callable[[], str]) -> None:
@@ -59,7 +59,7 @@ class Entry:
         self._body, self._raw, self._sent = BoundedText(), BoundedText(), BoundedText()
         self._asks: list[Row] = []
         self._notes: list[Row] = []
-        self._conversation: Conversation | None = None
+        self._conversation: RequestParts | None = None
         self._case: Form | None = None
         self._calls: list[Row] | None = None
 
@@ -67,7 +67,7 @@ class Entry:
 
     def understood(self, request: Request, model: str, strategy: str, d: Dialect | None) -> None:
         """Record the client's request, its model, and how the model is prompted."""
-        self._conversation = Conversation(request.messages, request.tools or (), d)
+        self._conversation = RequestParts(request.messages, request.tools or (), d)
         self._case = canonical(request)
         self._facts |= {"model": model, "strategy": strategy}
         self._changed()
@@ -157,14 +157,14 @@ class Ring:
     """The latest requests, up to a number."""
 
     def __init__(self, size: int) -> None:
-        self._entries: deque[Entry] = deque(maxlen=size)
+        self._entries: deque[LiveRequest] = deque(maxlen=size)
         self._version = 0
         self._count = 0
 
-    def begin(self, path: str, id_: str, owner: Callable[[], str]) -> Entry:
+    def begin(self, path: str, id_: str, owner: Callable[[], str]) -> LiveRequest:
         """Add a request, dropping the oldest. `owner` returns its owner, once that is known."""
         self._count += 1
-        entry = Entry(self._count, self._next, path, id_, owner)
+        entry = LiveRequest(self._count, self._next, path, id_, owner)
         self._entries.append(entry)
         return entry
 
@@ -177,9 +177,9 @@ class Ring:
         rows = [entry.summary() for entry in self._visible(owner) if entry.version > after]
         return {"version": self._version, "requests": rows}
 
-    def find(self, number: int, owner: str | None) -> Entry | None:
+    def find(self, number: int, owner: str | None) -> LiveRequest | None:
         """Return the request with that number, if it is still kept and visible to the owner."""
         return next((entry for entry in self._visible(owner) if entry.number == number), None)
 
-    def _visible(self, owner: str | None) -> Iterator[Entry]:
+    def _visible(self, owner: str | None) -> Iterator[LiveRequest]:
         return (entry for entry in self._entries if owner in (None, entry.owner()))

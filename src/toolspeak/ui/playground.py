@@ -30,7 +30,7 @@ from ..toolbox import Toolbox
 from ..types import Message, Reply, Request, ToolCall
 from ..verbs import Job, Options, job
 from .event_rows import Row, event_row, reply_row, request_row, result_row, score_row
-from .prompt_parts import Conversation
+from .prompt_parts import RequestParts
 from .tap import listening
 
 
@@ -62,7 +62,7 @@ def written(event: Event) -> str:
 class Teller:
     """Turns a model's requests and output into rows, each with the milliseconds since the start."""
 
-    def __init__(self, conversation: Conversation, tell: Any) -> None:
+    def __init__(self, conversation: RequestParts, tell: Any) -> None:
         self._conversation = conversation
         self._tell = tell
         self._began = perf_counter()
@@ -131,7 +131,7 @@ async def _rows(
     strategy = strategy_of(model)
     dialect = strategy.dialect if strategy else None
     rows: asyncio.Queue[Row | None] = asyncio.Queue()
-    teller = Teller(Conversation(messages, tuple(tools), dialect), rows.put_nowait)
+    teller = Teller(RequestParts(messages, tuple(tools), dialect), rows.put_nowait)
     working = asyncio.create_task(_work(model, tools, events, teller))
     working.add_done_callback(lambda _: rows.put_nowait(None))
     try:

@@ -20,7 +20,7 @@ Part = tuple[str, str]
 ROLES = {"developer": "system", "function": "tool"}
 
 
-class Conversation:
+class RequestParts:
     """A request as its user wrote it, with which the parts of a prompt are recognized."""
 
     def __init__(self, messages: Sequence[Message], tools: Sequence[Tool[..., Any]], d: Dialect | None) -> None:

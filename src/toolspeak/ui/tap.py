@@ -20,7 +20,7 @@ from ..models.wrapper import Wrapper
 from ..types import Request
 
 
-class Listener(Protocol):
+class TapListener(Protocol):
     """Gets a model's requests and output."""
 
     def request(self, model: Model, request: Request) -> None:
@@ -36,11 +36,11 @@ class Listener(Protocol):
         ...
 
 
-_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+_listener: ContextVar[TapListener | None] = ContextVar("listener", default=None)
 
 
 @contextmanager
-def listening(listener: Listener) -> Generator[None]:
+def listening(listener: TapListener) -> Generator[None]:
     """Report requests of tapped models in this context to the listener."""
     token = _listener.set(listener)
     try:
@@ -49,7 +49,7 @@ def listening(listener: Listener) -> Generator[None]:
         _listener.reset(token)
 
 
-def listener() -> Listener | None:
+def listener() -> TapListener | None:
     """Return the listener of this context."""
     return _listener.get()
 

@@ -129,7 +129,7 @@ def _id(value: Any) -> str:
 # ------------------------------------------------------------------ read: what clients send
 
 
-class Reading:
+class ContentReader:
     """Reads messages from turns.
 
     `ignored` collects the names of fields without effect; `hosted` the types of tools that a provider runs; `changes`

@@ -10,7 +10,7 @@ from ...errors import ServerFailed
 from ...events import Event, Noted
 from ...types import Finish, Note, Usage
 from ..json_stream import Payload, record, records
-from ..stream_reader import Reading, count
+from ..stream_reader import StreamReader, count
 from ..upstream_errors import excerpt
 
 FINISH: dict[str, Finish] = {
@@ -25,7 +25,7 @@ STOPPED = "stop-sequence"
 """The rule of the note that names the stop string at which a reply ended."""
 
 
-class ReplyReader(Reading):
+class ReplyReader(StreamReader):
     """Reads events from the bytes of a reply. It ends with `message_stop`, or with the stream's end after a
     `stop_reason`. A `ping` does not count as progress."""
 

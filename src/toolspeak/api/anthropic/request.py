@@ -13,7 +13,7 @@ from ..choice import of_name, of_word
 from ..field_schemas import FLAG, MAX_TOKENS, MODEL, OBJECT, SHARE, TEXT, cannot, set_fields
 from ..incoming import IncomingRequest
 from ..json_stream import Payload, record, records
-from .content import Reading, need, write_messages, write_system
+from .content import ContentReader, need, write_messages, write_system
 from .tool_changes import TOOL
 from .tools import deferred, eager, member_names, read_tools, searched_here
 
@@ -188,7 +188,7 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> IncomingRe
     cannot be served."""
     fields = dict(body)
     _check(fields)
-    reading = Reading()
+    reading = ContentReader()
     messages = reading.turns(fields["messages"], reading.system(fields.get("system")))
     tool_choice = record(fields.get("tool_choice"))
     described = records(fields.get("tools"))
@@ -250,7 +250,7 @@ def _effort(effort: str | None) -> Payload:
 THINKING = {"enabled": True, "adaptive": True, "disabled": False}
 
 
-def _demanded(choice: Payload, offered: tuple[Tool[..., Any], ...], reading: Reading) -> str:
+def _demanded(choice: Payload, offered: tuple[Tool[..., Any], ...], reading: ContentReader) -> str:
     """Return the type of the provider's tool that a choice demands: "required" for any of them, "" for none."""
     kinds = [kind for kind, _ in reading.hosted]
     if choice.get("type") == "any":
@@ -281,7 +281,7 @@ def _schema(form: Any) -> Schema | None:
     return cast("Schema", schema)
 
 
-def _ignored(fields: Payload, thinking: Payload, output: Payload, reading: Reading) -> tuple[str, ...]:
+def _ignored(fields: Payload, thinking: Payload, output: Payload, reading: ContentReader) -> tuple[str, ...]:
     known: Mapping[str, Any] = BODY["properties"]
     names = {name for name in fields if name not in known} | reading.ignored | {where for _, where in reading.hosted}
     if thinking.get("type", "disabled") not in THINKING:

@@ -9,7 +9,7 @@ from ..field_schemas import cannot, set_fields
 from ..json_stream import Payload
 from .client_tools import client_tool
 from .computer_toolsets import MEMBER, members
-from .content import Reading, need
+from .content import ContentReader, need
 
 FIELDS = (
     "name", "type", "description", "input_schema", "strict", "defer_loading", "input_examples", "eager_input_streaming",
@@ -20,7 +20,7 @@ SEARCH = "tool_search_tool_"
 """The prefixes of the types of Anthropic's tool search. Our own search replaces it."""
 
 
-def read_tools(tools: Iterable[tuple[str, Payload]], reading: Reading) -> list[Payload]:
+def read_tools(tools: Iterable[tuple[str, Payload]], reading: ContentReader) -> list[Payload]:
     """Return the functions, as dicts, for tools that are given with their places in the request.
 
     A toolset becomes several functions. A tool of an unknown type is one that the provider would run; it goes to

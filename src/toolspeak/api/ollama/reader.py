@@ -7,12 +7,12 @@ from collections.abc import Callable
 from ...events import Event
 from ...types import Finish, Usage
 from ..json_stream import Payload, record, records
-from ..stream_reader import Reading, count
+from ..stream_reader import StreamReader, count
 
 FINISH: dict[str, Finish] = {"stop": "stop", "length": "length", "limit": "length"}
 
 
-class ReplyReader(Reading):
+class ReplyReader(StreamReader):
     """Reads events from the bytes of a reply. It ends with `"done": true`."""
 
     missing = 'no "done": true'

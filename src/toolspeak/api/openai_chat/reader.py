@@ -14,7 +14,7 @@ from ...errors import ServerFailed
 from ...events import Event, Logprobs, Noted, TextDelta, ThoughtDelta
 from ...types import Finish, Note, Usage
 from ..json_stream import Payload, record, records
-from ..stream_reader import Reading, count
+from ..stream_reader import StreamReader, count
 from ..upstream_errors import excerpt
 
 FINISH: dict[str, Finish] = {
@@ -30,7 +30,7 @@ FINISH: dict[str, Finish] = {
 }
 
 
-class ReplyReader(Reading):
+class ReplyReader(StreamReader):
     """Reads events from the bytes of a reply. It ends with `[DONE]`, or with the stream's end after a `finish_reason`."""
 
     missing = "no finish_reason and no [DONE]"

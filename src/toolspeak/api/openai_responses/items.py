@@ -33,7 +33,7 @@ def read_input(value: Any, first: Sequence[Message] = ()) -> tuple[list[Message]
     items, and the tools that it loads. Raises Refused."""
     if isinstance(value, str):
         return [*first, {"role": "user", "content": value}], (), []
-    reading = _Reading(first)
+    reading = _ItemReader(first)
     items = records(value)
     for at, item in enumerate(items, 1):
         reading.add(item, f"input.{at - 1}", last=at == len(items))
@@ -45,7 +45,7 @@ def asks_to_compact(value: Any) -> bool:
     return not isinstance(value, str) and any(item.get("type") == TRIGGER for item in records(value)[-1:])
 
 
-class _Reading:
+class _ItemReader:
     """Reads items into messages one by one. The items of one assistant's turn become one message.
 
     An item of an unknown type, left by another server or a newer client, is dropped and reported as ignored, and so is

@@ -14,7 +14,7 @@ from ...events import Event, Finished, Logprobs, Noted, TextDelta, ThoughtDelta
 from ...types import Finish, Note, Usage
 from ..call_deltas import ENTRY
 from ..json_stream import Payload, record, records
-from ..stream_reader import Reading, count
+from ..stream_reader import StreamReader, count
 from ..upstream_errors import excerpt, failure
 
 INCOMPLETE: dict[str, Finish] = {
@@ -30,7 +30,7 @@ THOUGHT = ("response.reasoning_text", "response.reasoning_summary_text")
 ARGUMENTS = ("response.function_call_arguments",)
 
 
-class ReplyReader(Reading):
+class ReplyReader(StreamReader):
     """Reads events from the bytes of a reply. It ends with an event that finishes the response."""
 
     missing = "no response.completed"

@@ -85,7 +85,7 @@ class Offer:
 
 def read_tools(value: Any, tools: Tools, loaded: Sequence[Loaded] = ()) -> Offer:
     """Return the tools of a body, and those that its conversation loaded. Raises Refused for an unsupported type."""
-    reading = _Reading()
+    reading = _ToolCollector()
     for row in _each(value):
         reading.offer(*row)
     search = "tool_search" not in reading.names
@@ -96,7 +96,7 @@ def read_tools(value: Any, tools: Tools, loaded: Sequence[Loaded] = ()) -> Offer
     return Offer(tools(reading.rows) or (), ignored, tuple(reading.hosted), reading.names, reading.deferred, search)
 
 
-class _Reading:
+class _ToolCollector:
     """Collects the tools while they are read; see `Offer`."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..batch_view import View
+from ..batch_view import BatchProgress
 from ..options import (
     Command,
     complete_file,
@@ -149,7 +149,7 @@ def batch(
         tools = toolbox(files) if files else ()
         model_by_name(model, dialect)  # download it now, before a time limit runs
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        with View() as view:
+        with BatchProgress() as view:
             summary = (_on_cluster(address, workers) if on_ray else run_batch)(
                 source, out, options["prompt"], None if no_id else id_column,
                 verb=options["verb"] or ("extract" if schema else "decide"),

@@ -91,7 +91,7 @@ def chat(files: tuple[str, ...], go_on: bool, **options: Any) -> None:
         box = runnable(toolbox(files))
         policy = read_policy(options["policy_file"]) if options["policy_file"] else None
         ask = approver(policy, approve=options["approve"])
-        talk = Conversation(
+        talk = ChatSession(
             out, model_by_name(options["model"], options["dialect"]), box, ask, options["system"], path, messages
         )
         talk.policy, talk.files = policy, files
@@ -107,7 +107,7 @@ def chat(files: tuple[str, ...], go_on: bool, **options: Any) -> None:
                 break
 
 
-class Conversation:
+class ChatSession:
     """The state of a conversation: its messages, model and tools."""
 
     def __init__(

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import click
 
 from ...errors import MissingExtra, UsageError
-from ..options import Command, Group, complete_file, policy_option, tools_option
+from ..options import Command, CommandGroup, complete_file, policy_option, tools_option
 
 if TYPE_CHECKING:
     from ...sources.mcp.config import Address
 
 
-@click.group(cls=Group, invoke_without_command=True, subcommand_metavar="[accept|login|logout …]")
+@click.group(cls=CommandGroup, invoke_without_command=True, subcommand_metavar="[accept|login|logout …]")
 @tools_option
 @click.option(
     "--http",

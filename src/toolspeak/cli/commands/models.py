@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from ..terminal import Out
 
 
-class Models(WholeSummaries):
+class ModelsGroup(WholeSummaries):
     """The group of subcommands, which take the switches of all commands."""
 
     command_class = Command
 
 
-@click.group(cls=Models, params=switches())
+@click.group(cls=ModelsGroup, params=switches())
 def models() -> None:
     """Manage the embedded model's file, and list the model names.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..options import Command, Group, tools_option
+from ..options import Command, CommandGroup, tools_option
 
 if TYPE_CHECKING:
     from ...types import Message
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 UNTRUSTED: Message = {"role": "tool", "tool_call_id": "", "content": "", "origin": "untrusted"}
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def policy() -> None:
     """Work with policies: files that say which calls run, need approval or are refused.
 

@@ -363,7 +363,7 @@ def summary(settings: Settings) -> list[str]:
     lines += [f"origin  {origin}" for origin in settings.cors]
     if settings.store:
         responses = (
-            f"responses up to {settings.store.size:,} bytes and {settings.store.age:g} s"
+            f"responses up to {settings.store.size:,} bytes and {settings.store.age:,.15g} s"
             if settings.store.responses
             else "no responses"
         )

@@ -60,7 +60,7 @@ def audit_lines(settings: Settings) -> list[str]:
     if (audit := settings.audit) is None:
         return []
     return [
-        f"audit   {audit.path}: decisions about calls, {'with' if audit.arguments else 'without'} arguments, kept for {audit.age:g} s"
+        f"audit   {audit.path}: decisions about calls, {'with' if audit.arguments else 'without'} arguments, kept for {audit.age:,.15g} s"
     ]
 
 

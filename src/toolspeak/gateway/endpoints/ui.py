@@ -28,7 +28,7 @@ from ...toolbox import Toolbox
 from ...types import Reply, Request
 from ...ui.assets import INDEX, PAGE, REPORT, asset
 from ...ui.dialect_view import dialect_rows, draft, read_reply
-from ...ui.live import Entry, Ring
+from ...ui.live import LiveRequest, Ring
 from ...ui.playground import resumed, run_call, strategy_line, strategy_of, turn
 from ...ui.reports import Reports
 from ...ui.tap import listener, listening, tap
@@ -79,7 +79,7 @@ DIALECTS = 32
 class WatchedModel(Served):
     """A served model whose replies are recorded for the page."""
 
-    entry: Entry
+    entry: LiveRequest
 
     async def answer(
         self, request: Request, *, whole: bool = False, eager: Collection[str] = ()
@@ -169,7 +169,7 @@ class Interface:
     def listened_to(self, incoming: IncomingRequest, served: Served) -> Served:
         """Return the model, recording its prompts and output for this request."""
         entry = listener()
-        if not isinstance(entry, Entry):
+        if not isinstance(entry, LiveRequest):
             return served
         tapped = self.tapped(served)
         strategy = strategy_of(tapped.model)

@@ -51,7 +51,7 @@ SWITCHES = bytes((0, 1, 1, 1, 1, 0))
 """How they end: embeddings, offload_kqv, no_perf, op_offload, swa_full, and kv_unified, which is to be set."""
 
 
-class Settings(ctypes.Structure):
+class Params(ctypes.Structure):
     """Room for settings whose size differs between versions: they are passed in memory, and what is too much is not
     read."""
 
@@ -81,7 +81,7 @@ class CachedPrompt:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class Token:
     """A token to read: its place in its row, and whether to tell how likely each next one is."""
 
     token: int
@@ -130,8 +130,8 @@ class Llama:
 
     def _loaded(self, path: Path) -> int:
         """The model, where what it has read can be taken back in part."""
-        settings = self._call("llama_model_default_params", Settings)()
-        model = self._call("llama_model_load_from_file", c_void_p, c_char_p, Settings)(str(path).encode(), settings)
+        settings = self._call("llama_model_default_params", Params)()
+        model = self._call("llama_model_load_from_file", c_void_p, c_char_p, Params)(str(path).encode(), settings)
         if not model:
             raise ValueError(f"{path} cannot be loaded")
         tells = {"llama_model_is_recurrent": c_bool, "llama_model_is_hybrid": c_bool, "llama_model_n_swa": c_int32}
@@ -142,13 +142,13 @@ class Llama:
 
     def _begun(self, context: int, threads: int) -> int:
         """A context of so many tokens, which all rows share."""
-        settings = self._call("llama_context_default_params", Settings)()
+        settings = self._call("llama_context_default_params", Params)()
         switches = bytes(settings).rfind(SWITCHES)
         if tuple(settings.numbers[:4]) != HEAD or switches < 0:
             raise ValueError("the settings of a context are laid out otherwise")
         settings.numbers[0], settings.numbers[3] = context, CACHED + ABREAST
         ctypes.memset(ctypes.addressof(settings) + switches + len(SWITCHES) - 1, 1, 1)
-        state = self._call("llama_init_from_model", c_void_p, c_void_p, Settings)(self.model, settings)
+        state = self._call("llama_init_from_model", c_void_p, c_void_p, Params)(self.model, settings)
         if not state:
             raise ValueError("there is no room for a context")
         rows = self._call("llama_n_seq_max", c_uint32, c_void_p)(state)
@@ -206,7 +206,7 @@ class Llama:
             row = self._holding(before[:-1])
             self._copy(self.memory, row.row, CACHED, 0, place)
             for count in range(1, most + 1):
-                self._read([Item(token, place, CACHED, True)])
+                self._read([Token(token, place, CACHED, True)])
                 token, place = int(self._logits_of(0).argmax()), place + 1
                 if self._ends(self.vocabulary, token):
                     return Reply(written.decode("utf-8", "replace"), usage=Usage(len(before), count))
@@ -251,7 +251,7 @@ class Llama:
         # little otherwise, and what is restored must be what would have been read.
         while (place := len(best.tokens)) < len(trunk):
             piece = trunk[place : place - place % PIECE + PIECE]
-            self._read([Item(token, at, best.row) for at, token in enumerate(piece, place)])
+            self._read([Token(token, at, best.row) for at, token in enumerate(piece, place)])
             best.tokens += piece
         return best
 
@@ -287,18 +287,18 @@ class Llama:
 
     def _texts(self, row: CachedPrompt, begun: int, whole: Sequence[list[int]], starts: Sequence[int]) -> list[float]:
         """The likelihoods of texts that go on from the first `begun` tokens of a row."""
-        items: list[Item] = []
+        items: list[Token] = []
         wanted: list[int] = []
         for i, (one, start) in enumerate(zip(whole, starts, strict=True)):
             self._copy(self.memory, row.row, CACHED + i, 0, begun)
-            items += [Item(one[place], place, CACHED + i, place >= start - 1) for place in range(begun, len(one) - 1)]
+            items += [Token(one[place], place, CACHED + i, place >= start - 1) for place in range(begun, len(one) - 1)]
             wanted += one[start:]
         logprobs = iter(self._read(items, wanted))
         for i in range(len(whole)):
             self._remove(self.memory, CACHED + i, -1, -1)
         return [math.fsum(islice(logprobs, len(one) - start)) for one, start in zip(whole, starts, strict=True)]
 
-    def _read(self, items: Sequence[Item], wanted: Sequence[int] = ()) -> list[float]:
+    def _read(self, items: Sequence[Token], wanted: Sequence[int] = ()) -> list[float]:
         """Reads tokens into their rows; log P of each of the tokens `wanted`, each behind one that tells."""
         rows: list[float] = []
         for batch in _batches(items):
@@ -315,7 +315,7 @@ class Llama:
                     rows.append(self._likelihood(i, wanted[len(rows)]))
         return rows
 
-    def _fill(self, items: Sequence[Item]) -> None:
+    def _fill(self, items: Sequence[Token]) -> None:
         batch = self.batch
         batch.count = len(items)
         for i, item in enumerate(items):
@@ -348,9 +348,9 @@ class Full(Exception):
     """There is no room for what is to be read."""
 
 
-def _batches(items: Sequence[Item]) -> Iterator[list[Item]]:
+def _batches(items: Sequence[Token]) -> Iterator[list[Token]]:
     """Items by as many as may be read at once."""
-    batch: list[Item] = []
+    batch: list[Token] = []
     scored = 0
     for item in items:
         if len(batch) == BATCH or scored + item.scored > SCORED:

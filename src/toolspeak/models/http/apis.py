@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...api import anthropic, completions, embeddings, ollama, openai_chat, openai_responses
-from ...api.stream_reader import Reading
+from ...api.stream_reader import StreamReader
 from ..base import Capability
 
 CONSTRAINTS: Mapping[str, Capability] = {"grammar_field": "grammar", "schema_field": "schema", "tag_field": "tags"}
@@ -42,7 +42,7 @@ class Api:
     models_path: str
     default_path: str
     write: Callable[..., dict[str, Any]]
-    reader: Callable[[Callable[[], str]], Reading]
+    reader: Callable[[Callable[[], str]], StreamReader]
     read_models: Callable[[dict[str, Any]], list[str]]
     native: frozenset[Capability]
     plain: frozenset[Capability] = frozenset()

@@ -16,7 +16,7 @@ from ...api import embeddings
 from ...api.coalesce import joined
 from ...api.embeddings import Vectors
 from ...api.json_stream import record
-from ...api.stream_reader import Reading
+from ...api.stream_reader import StreamReader
 from ...api.upstream_errors import excerpt
 from ...errors import (
     BadRequest,
@@ -260,7 +260,7 @@ class Http:
                 waiting.close()
                 response.close()
 
-    async def _chunk(self, waiting: ReadTimeout, reader: Reading) -> bytes:
+    async def _chunk(self, waiting: ReadTimeout, reader: StreamReader) -> bytes:
         """Return the next bytes, b"" at the end."""
         import aiohttp
 

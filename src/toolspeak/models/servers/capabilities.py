@@ -26,7 +26,7 @@ DAY = 86400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class Engine:
     """A program that serves models.
 
     It answers at `path` with an object that has the field `key`. `grammar`, `schema` and `tag` are the fields in which it
@@ -43,16 +43,16 @@ class Program:
 
 
 FORMAT = ("response_format",)
-OTHER = Program(
+OTHER = Engine(
     grammar=("grammar", "structured_outputs", "guided_grammar", "ebnf"), schema=("response_format", "json_schema")
 )
 """A program that is not known is asked in each way."""
-PROGRAMS: Mapping[str, Program] = {
-    "llama.cpp": Program("/props", "default_generation_settings", ("grammar",), ("json_schema",), (), "llama.cpp"),
-    "sglang": Program("/get_model_info", "model_path", ("ebnf",), FORMAT, FORMAT, "xgrammar"),
+PROGRAMS: Mapping[str, Engine] = {
+    "llama.cpp": Engine("/props", "default_generation_settings", ("grammar",), ("json_schema",), (), "llama.cpp"),
+    "sglang": Engine("/get_model_info", "model_path", ("ebnf",), FORMAT, FORMAT, "xgrammar"),
     "toolspeak": replace(OTHER, path="/api/version", key="toolspeak"),
-    "ollama": Program("/api/version", "version", engine="llama.cpp"),
-    "vllm": Program("/version", "version", ("structured_outputs", "guided_grammar"), FORMAT, FORMAT, "xgrammar"),
+    "ollama": Engine("/api/version", "version", engine="llama.cpp"),
+    "vllm": Engine("/version", "version", ("structured_outputs", "guided_grammar"), FORMAT, FORMAT, "xgrammar"),
 }
 
 
@@ -99,7 +99,7 @@ class ServerCapabilities:
     context: int = field(default=0, compare=False)
 
     @property
-    def program(self) -> Program:
+    def program(self) -> Engine:
         """The program that serves it."""
         return PROGRAMS.get(self.server, OTHER)
 
