@@ -15,6 +15,8 @@ from typing import Any
 
 from aiohttp import web
 
+from listening import listening
+
 BIG = "x" * 1_000
 Endless = tuple[str, bytes, Callable[[int], bytes]]
 PATHS = {"chat": "/v1/chat/completions", "messages": "/v1/messages", "responses": "/v1/responses"}
@@ -140,14 +142,5 @@ async def endless_server() -> Any:
                 await response.write(b"".join(ENDLESS[kind][2](number + i) for i in range(64)))
         return response
 
-    app = web.Application()
-    for path in PATHS.values():
-        app.router.add_post(path, reply)
-    runner = web.AppRunner(app, shutdown_timeout=0)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()
+    async with listening(reply, *PATHS.values(), shutdown_timeout=0) as url:
+        yield url

@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 from aiohttp import web
 
+from listening import listening
+
 Order = Literal["whole", "content first", "calls first"]
 ORDERS: tuple[Order, ...] = ("whole", "content first", "calls first")
 """How a reply comes: in one piece, or streamed in one of two orders."""
@@ -91,13 +93,5 @@ async def half_reading(case: Case, order: Order) -> AsyncIterator[str]:
         chats = request.path.endswith("/chat/completions")
         return _reply(case, order) if chats else web.json_response({}, status=404)
 
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", answer)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-    finally:
-        await runner.cleanup()
+    async with listening(answer) as root:
+        yield f"{root}/v1"

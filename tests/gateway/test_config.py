@@ -212,7 +212,7 @@ def test_the_summary_has_the_audit(tmp_path: Path) -> None:
 
 
 def test_the_summary_has_long_times_in_whole_seconds(tmp_path: Path) -> None:
-    settings = parse_config("[store]\npath = 's.sqlite'\nage = 2_592_000", folder=tmp_path)
+    settings = parse_config("[store]\npath = 's.sqlite'\nresponses = true\nage = 2_592_000", folder=tmp_path)
     assert any(line.endswith(" bytes and 2,592,000 s") for line in summary(settings))
 
 

@@ -14,6 +14,7 @@ import openai
 import pytest
 from aiohttp import web
 
+from listening import listening
 from many import DEEDS, THINGS
 from toolspeak.errors import MissingExtra, UsageError
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, TextDelta
@@ -201,15 +202,8 @@ def test_a_provider_that_takes_128_tools_is_sent_no_more(serve_models: Callable[
         return web.json_response({"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]})
 
     async def go() -> None:
-        app = web.Application()
-        app.router.add_post("/v1/chat/completions", answer)
-        runner = web.AppRunner(app)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1#big"
-        try:
-            settings = ModelSettings("m", (url,), mode="native", shown=100, pinned=("house0_*",))
+        async with listening(answer, "/v1/chat/completions") as url:
+            settings = ModelSettings("m", (f"{url}/v1#big",), mode="native", shown=100, pinned=("house0_*",))
             async with (
                 serve_models(m=settings) as running,
                 openai.AsyncOpenAI(base_url=running.url + "/v1", api_key="x", max_retries=0) as client,
@@ -217,8 +211,6 @@ def test_a_provider_that_takes_128_tools_is_sent_no_more(serve_models: Callable[
                 told = await client.chat.completions.create(model="m", messages=QUESTION, tools=offered(1_500))
             (call,) = told.choices[0].message.tool_calls or ()
             assert call.function.name == WANTED  # type: ignore[union-attr]
-        finally:
-            await runner.cleanup()
 
     asyncio.run(go())
     assert len(bodies[0]["tools"]) == 128

@@ -13,6 +13,7 @@ import anthropic
 import pytest
 from aiohttp import web
 
+from listening import listening
 from toolspeak.errors import StreamCut
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Finished, TextDelta, ThoughtDelta
 from toolspeak.models.embedded.local import Local
@@ -434,16 +435,8 @@ class Upstream:
 async def upstream(**answers: Any) -> AsyncGenerator[Upstream]:
     """A server by the last parts of its paths: `chat=[…]` for `/api/chat`."""
     server = Upstream(**answers)
-    app = web.Application()
-    app.router.add_post("/{path:.*}", server.answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
+    async with listening(server.answer) as server.url:
         yield server
-    finally:
-        await runner.cleanup()
 
 
 def test_the_provider_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from test_aliases import CONFIG
 
 from toolspeak.errors import ServerFailed
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Finished, TextDelta
@@ -420,19 +421,7 @@ def test_the_empty_file_of_a_worker_that_starts_counts_nothing(tmp_path: Path, m
 def test_a_misspelled_name_that_the_default_answers_is_named(serve_models: Callable[..., Any]) -> None:
     """The response and the log say which model answered; a hint names the model that the client probably meant. A name
     that an alias fits is no mistake."""
-    settings = parse_config(
-        """
-        [server]
-        default_model = "big"
-        [models.small]
-        upstream = "scripted:small"
-        [models.big]
-        upstream = "scripted:big"
-        [aliases]
-        "claude-*" = "big"
-        "gpt-5" = "small"
-        """
-    )
+    settings = parse_config(CONFIG)
     more = {"aliases": settings.aliases, "default": settings.default}
 
     async def go() -> list[tuple[Any, ...]]:

@@ -18,6 +18,7 @@ from aiohttp import web
 from raw_client import connected
 
 from clock import held_time
+from listening import listening
 from toolspeak.gateway.access.keys import digest, hashed
 from toolspeak.gateway.config.settings import Key, ModelSettings
 from toolspeak.gateway.routes import ROUTES
@@ -68,16 +69,8 @@ class Upstream:
 @asynccontextmanager
 async def upstream(*args: Any, made: Upstream | None = None, **headers: str) -> AsyncIterator[Upstream]:
     made = made or Upstream(*args, **headers)
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", made.handle)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    made.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
+    async with listening(made.handle) as made.url:
         yield made
-    finally:
-        await runner.cleanup()
 
 
 def served(server: Upstream) -> ModelSettings:

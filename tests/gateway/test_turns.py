@@ -12,8 +12,7 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -22,6 +21,7 @@ import pytest
 from aiohttp import web
 
 import endless
+from listening import listening
 from toolspeak.api import openai_chat
 from toolspeak.events import CallEnd, CallStart, Finished, TextDelta
 from toolspeak.gateway import app, body, generation
@@ -65,20 +65,6 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[bool]]:
     ):
         noting(where, name)
     return seen
-
-
-@asynccontextmanager
-async def listening(reply: Callable[[web.Request], Any]) -> AsyncIterator[str]:
-    """The address of a server that answers chats so."""
-    app = web.Application()
-    app.router.add_post("/v1/chat/completions", reply)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-    finally:
-        await runner.cleanup()
 
 
 def posted(serve_models: Callable[..., Any], model: Any, *sent: dict[str, Any]) -> list[int]:
@@ -208,7 +194,7 @@ def test_others_get_their_turn_while_nothing_of_a_reply_comes(monkeypatch: pytes
                 turns += 1
                 await asyncio.sleep(0)
 
-        async with listening(reply) as url:
+        async with listening(reply, CHAT) as url:
             others = asyncio.create_task(take_turns())
             stream = Http(url, "m").stream(Request([{"role": "user", "content": "Hi"}]))
             text = "".join([event.text async for event in stream if isinstance(event, TextDelta)])

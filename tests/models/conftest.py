@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from listening import listening
+
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -58,17 +60,8 @@ class Server:
 @asynccontextmanager
 async def serving(*answers: bytes | web.Response | Answer) -> AsyncIterator[Server]:
     server = Server(*answers)
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", server.handle)
-    runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
+    async with listening(server.handle, handler_cancellation=True) as server.url:
         yield server
-    finally:
-        await runner.cleanup()
 
 
 @pytest.fixture

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import aclosing
 from typing import Any
 
 import pytest
 from aiohttp import web
 
+from listening import listening
 from toolspeak.errors import ModelError
 from toolspeak.events import TextDelta
 from toolspeak.models.fallback import Adaptive
@@ -84,14 +86,6 @@ async def served(status: int, words: str, preferred: Preferences, scene: Any, *,
         chunk = {"choices": [{"index": 0, "delta": {"content": "Hi"}, "finish_reason": "stop"}]}
         return web.Response(text=f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n", content_type="text/event-stream")
 
-    app = web.Application()
-    app.router.add_post("/v1/chat/completions", chat)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    model = Adaptive(Http(f"http://127.0.0.1:{runner.addresses[0][1]}/v1", "m"), preferred, look=False)
-    try:
-        await scene(model, asked)
-    finally:
-        await model.aclose()
-        await runner.cleanup()
+    async with listening(chat, "/v1/chat/completions") as url:
+        async with aclosing(Adaptive(Http(f"{url}/v1", "m"), preferred, look=False)) as model:
+            await scene(model, asked)

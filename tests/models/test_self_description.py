@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from aiohttp import web
 
 import toolspeak as ts
+from listening import listening
 from toolspeak.gateway.config.settings import ModelSettings
 from toolspeak.gateway.registry import Models
 from toolspeak.models.context import context_of
@@ -77,20 +76,6 @@ def asked(answers: dict[str, Any], name: str, patch: pytest.MonkeyPatch | None =
                 await model.aclose()
 
     return asyncio.run(scene())
-
-
-@asynccontextmanager
-async def listening(handle: Callable[[web.Request], Awaitable[web.Response]]) -> AsyncGenerator[str]:
-    """The address of a server that answers every request with this function."""
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", handle)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()
 
 
 LONG = "word " * 1_500

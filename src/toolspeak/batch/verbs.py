@@ -117,6 +117,19 @@ async def _at_once(do: Callable[[], Any]) -> Any:
     return do()
 
 
+@dataclass(frozen=True, slots=True)
+class BatchRun:
+    """What one run of a job needs: its parts, and its `own` options, which no verb has."""
+
+    source: Input
+    store: Store
+    asker: Asker
+    prompt: Prompt
+    summary: Summary
+    own: Mapping[str, Any]
+    here: Here
+
+
 @dataclass(slots=True)
 class BatchJob:
     """A batch that is about to run, with the parameters of `batch`."""
@@ -144,8 +157,8 @@ class BatchJob:
         own = {name: self.options.pop(name) for name in list(self.options) if name in OWN}
         _check_numbers(own)
         checked_function("progress", own.get("progress"))
-        prompt = read_prompt(self.prompt)
-        source = open_input(self.rows)
+        prompt, source = read_prompt(self.prompt), open_input(self.rows)
+        prompt = openai_batch.PROMPT if source.form == "openai" else prompt
         form = output_format(own.get("format") or FORM_OF_INPUT.get(source.form, "jsonl"))
         asker = await self._asker(source, form, prompt, own)
         task = asker.task
@@ -153,7 +166,7 @@ class BatchJob:
         parts = {**task.parts, "id": self.id}
         try:
             with open_store(self.out, parts, task.fingerprint, form, own.get("shard", 10_000)) as store:
-                return await self._run(source, store, asker, prompt, summary, own, here)
+                return await self._run(BatchRun(source, store, asker, prompt, summary, own, here))
         except sqlite3.Error as error:
             raise OSError(
                 f"{self.out}: {error}; {summary.done:,} rows are done; run the same command to continue"
@@ -171,25 +184,16 @@ class BatchJob:
         self.id = "custom_id"
         return await prepared_for_lines({**self.options, "tools": list(self.tools), "kind": self.kind}, **further)
 
-    async def _run(
-        self,
-        source: Input,
-        store: Store,
-        asker: Asker,
-        prompt: Prompt,
-        summary: Summary,
-        own: Mapping[str, Any],
-        here: Here,
-    ) -> Summary:
+    async def _run(self, run: BatchRun) -> Summary:
+        store, asker, own = run.store, run.asker, run.own
         asker.begun = lambda row, names: store.begin(row.place, names)
         asker.again = own.get("may_have_run") == "again"
-        prompt = openai_batch.PROMPT if source.form == "openai" else prompt
-        if source.repeatable:
-            summary.rows = await self._checked(source, Identifier(store, self.id, prompt))
+        if run.source.repeatable:
+            run.summary.rows = await self._checked(run.source, Identifier(store, self.id, run.prompt))
         self.runner = Runner(
             store,
             asker.answer,
-            summary,
+            run.summary,
             concurrency=own.get("concurrency", 16),
             retry_errors=own.get("retry_errors", False),
             may_have_run=own.get("may_have_run", "error"),
@@ -197,7 +201,7 @@ class BatchJob:
         )
         if self.stopped:
             self.runner.stop()
-        return await self.runner.run(feed(source, here), Identifier(store, self.id, prompt))
+        return await self.runner.run(feed(run.source, run.here), Identifier(store, self.id, run.prompt))
 
     async def _checked(self, source: Input, identifier: Identifier) -> int:
         """Return the number of rows, after a first pass that checks that ids are unique and columns exist."""

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
 
-from ..batch import openai_batch
 from ..batch.ask import Asker
 from ..batch.formats import Format
 from ..batch.identify import Identifier
@@ -28,10 +27,10 @@ from ..batch.inputs import Input
 from ..batch.openai_batch import OpenAITask
 from ..batch.prompts import Prompt
 from ..batch.row import Row, unreadable
-from ..batch.store import DONE, FAILED, UNREADABLE, Store
+from ..batch.store import DONE, FAILED, UNREADABLE
 from ..batch.summary import Summary
 from ..batch.task import Task, Verb
-from ..batch.verbs import BatchJob, BatchOptions, Here, feed
+from ..batch.verbs import BatchJob, BatchOptions, BatchRun, feed
 from ..errors import UsageError
 from ..models.resolve import DEFAULT, VARIABLE
 from ..schema.infer import as_tools
@@ -102,28 +101,19 @@ class ClusterJob(BatchJob):
             )
         return await BatchJob._asker(self, source, form, prompt, own)
 
-    async def _run(
-        self,
-        source: Input,
-        store: Store,
-        asker: Asker,
-        prompt: Prompt,
-        summary: Summary,
-        own: Mapping[str, Any],
-        here: Here,
-    ) -> Summary:
-        merge = Merge(store)
-        self.staging = staging = new_run((store.path / HOME / asker.task.fingerprint).absolute(), merge)
-        run = ClusterRun(self, store, merge, staging, summary, own)
+    async def _run(self, run: BatchRun) -> Summary:
+        merge = Merge(run.store)
+        self.staging = staging = new_run((run.store.path / HOME / run.asker.task.fingerprint).absolute(), merge)
+        rows = ClusterRun(self, run, merge, staging)
         try:
-            await run.write_blocks(source, prompt, here)
-            summary.interrupted = self.stopped
+            await rows.write_blocks()
+            run.summary.interrupted = self.stopped
             if staging.blocks and not self.stopped:
-                await run.ask(asker, prompt, source.form)
-            store.write_rest()
+                await rows.ask()
+            run.store.write_rest()
         finally:
             staging.remove()
-        return summary
+        return run.summary
 
 
 @dataclass
@@ -131,34 +121,32 @@ class ClusterRun:
     """One run of a job: rows into blocks, blocks to the cluster, records into the directory."""
 
     job: ClusterJob
-    store: Store
+    run: BatchRun
     merge: Merge
     staging: Staging
-    summary: Summary
-    own: Mapping[str, Any]
 
     @property
     def settled(self) -> set[int]:
         """The states of rows that are not sent again."""
-        return {DONE} if self.own.get("retry_errors") else {DONE, FAILED}
+        return {DONE} if self.run.own.get("retry_errors") else {DONE, FAILED}
 
     @property
     def concurrency(self) -> int:
         """The most rows in progress per actor."""
-        return self.own.get("concurrency", 16)
+        return self.run.own.get("concurrency", 16)
 
-    async def write_blocks(self, source: Input, prompt: Prompt, here: Here) -> None:
+    async def write_blocks(self) -> None:
         """Read the input, check ids and columns, and write the rows to be sent into blocks."""
-        prompt = openai_batch.PROMPT if source.form == "openai" else prompt
-        identifier = Identifier(self.store, self.job.id, prompt)
+        source, store = self.run.source, self.run.store
+        identifier = Identifier(store, self.job.id, self.run.prompt)
         if source.columns is not None:
             identifier.check_columns(source.columns, source.name)
-        columns = None if source.form == "openai" else set(prompt.columns)
+        columns = None if source.form == "openai" else set(self.run.prompt.columns)
         block: list[Row] = []
-        read = feed(source, here)
+        read = feed(source, self.run.here)
         while items := await read():
             rows = [row for row, state in identifier.identify(items) if self._is_to_ask(row, state)]
-            self.merge.left.update(self.store.part(row.place) for row in rows)
+            self.merge.left.update(store.part(row.place) for row in rows)
             block += [_needed(row, columns) for row in rows]
             if len(block) >= max(BLOCK, self.concurrency):
                 self.staging.write_block(block)
@@ -167,34 +155,34 @@ class ClusterRun:
             await asyncio.sleep(0)
         if block:
             self.staging.write_block(block)
-        self.store.commit()
-        self.summary.rows = identifier.count
+        store.commit()
+        self.run.summary.rows = identifier.count
 
     def _is_to_ask(self, row: Row, state: int) -> bool:
         """Whether a row is to be sent; counts a row that is not."""
         if row.problem:
             record = unreadable(row)
-            self.store.add(row.place, record, UNREADABLE)
-            self.summary.add(record)
+            self.run.store.add(row.place, record, UNREADABLE)
+            self.run.summary.add(record)
             return False
         if state in self.settled:
-            self.summary.add_earlier(failed=state == FAILED)
+            self.run.summary.add_earlier(failed=state == FAILED)
             return False
         return True
 
-    async def ask(self, asker: Asker, prompt: Prompt, form: str) -> None:
+    async def ask(self) -> None:
         """Have the cluster answer the blocks, and merge the records. Raises what ended it early."""
-        job, task = self.job, asker.task
+        job, run, task = self.job, self.run, self.run.asker.task
         work = Work(
-            form=form, prompt=prompt, verb=job.verb, tools=_sendable(job.tools, task), kind=job.kind,
-            settings=job.options, further={name: self.own.get(name) for name in ("tries", "dialect")},
-            concurrency=self.concurrency, again=asker.again, parts=json.dumps(task.parts, default=str),
+            form=run.source.form, prompt=run.prompt, verb=job.verb, tools=_sendable(job.tools, task), kind=job.kind,
+            settings=job.options, further={name: run.own.get(name) for name in ("tries", "dialect")},
+            concurrency=self.concurrency, again=run.asker.again, parts=json.dumps(task.parts, default=str),
             fingerprint=task.fingerprint, run=self.staging.path, folder=Path.cwd(),
         )  # fmt: skip
         with contextlib.ExitStack() as stack:
             there = await asyncio.to_thread(stack.enter_context, cluster(job.address))
             workers = job.workers or there.machines
-            self.summary.limit = self.concurrency * workers
+            self.run.summary.limit = self.concurrency * workers
             pipeline = Pipeline(self.staging, work, workers)
             thread = threading.Thread(target=pipeline.run, daemon=True)
             thread.start()
@@ -203,18 +191,18 @@ class ClusterRun:
                 self._merge()
                 await there.check()
         self._merge()
-        self.summary.interrupted = job.stopped or pipeline.error is not None
+        self.run.summary.interrupted = job.stopped or pipeline.error is not None
         if pipeline.error is not None:
             raise self.staging.error() or pipeline.error
 
     def _merge(self) -> None:
         for record in self.merge.merge(self.staging):
-            self.summary.add(record)
+            self.run.summary.add(record)
         self._note_progress()
 
     def _note_progress(self) -> None:
-        if (progress := self.own.get("progress")) is not None:
-            progress(self.summary)
+        if (progress := self.run.own.get("progress")) is not None:
+            progress(self.run.summary)
 
 
 def _sendable(tools: Any, task: Task | OpenAITask) -> tuple[Tool[..., Any], ...]:
