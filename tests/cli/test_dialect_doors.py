@@ -294,9 +294,10 @@ def test_a_dialect_is_printed_as_the_file_that_makes_it() -> None:
     }  # fmt: skip
 
 
-def test_a_template_that_cannot_be_rendered_is_told() -> None:
-    done = run("detect", stdin="{% for m in messages %}{{ m.content }}")
-    assert (done.exit_code, done.stdout.partition(" ")[0]) == (0, "tool-json")
+@pytest.mark.parametrize(("named", "outcome"), [((), (1, "tool-json")), (("--model", "Qwen3-8B"), (0, "hermes"))])
+def test_a_template_that_cannot_be_rendered_is_reported(named: tuple[str, ...], outcome: tuple[int, str]) -> None:
+    done = run("detect", "-", *named, stdin="{% for m in messages %}{{ m.content }}")
+    assert (done.exit_code, done.stdout.partition(" ")[0]) == outcome
     assert done.stderr.startswith("note: the chat template cannot be rendered: ")
 
 
@@ -336,9 +337,14 @@ def test_a_template_that_cannot_be_rendered_is_told() -> None:
             "no JSON Schema can express",
         ),
         (["grammar", "-d", "hermes", "--tools", "weather.py", "--form", "regex"], "", "'regex' is not one of"),
-        (["detect", "none.jinja"], "", "none.jinja cannot be read"),
+        (
+            ["detect", "none.jinja"],
+            "",
+            "there is no file none.jinja. If this is the name of a model: --model none.jinja",
+        ),
         (["detect", "weather.py"], "", "weather.py contains no chat template"),
         (["detect"], "", "standard input contains no chat template"),
+        (["detekt"], "", "No such command 'detekt'. Did you mean 'detect'?"),
         (["detect", "not.gguf"], "", "not.gguf is no GGUF file"),
     ],
 )

@@ -31,7 +31,7 @@ def weights(path: Path, template: str) -> Path:
     def text(value: str) -> bytes:
         return struct.pack("<Q", len(value.encode())) + value.encode()
 
-    pairs = {"general.name": "Acorn 3B", "general.architecture": "acorn", "tokenizer.chat_template": template}
+    pairs = {"general.name": "Nobody 3B", "general.architecture": "nobody", "tokenizer.chat_template": template}
     body = b"".join(text(key) + struct.pack("<I", 8) + text(value) for key, value in pairs.items() if value)
     path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, sum(map(bool, pairs.values()))) + body)
     return path
@@ -62,11 +62,11 @@ Doctor = Callable[..., tuple[int, dict[str, str]]]
     ],
 )
 def test_a_file(doctor: Doctor, place: Path, template: str, about: str, asked: str) -> None:
-    for name in (str(weights(place / "acorn.gguf", template)), "acorn.gguf", "local:acorn.gguf"):
+    for name in (str(weights(place / "nobody.gguf", template)), "nobody.gguf", "local:nobody.gguf"):
         code, rows = doctor(name)
         assert code == 0
         assert rows["model"].startswith("a GGUF file, run in this process")
-        assert rows["about"].startswith("Acorn 3B, acorn")
+        assert rows["about"].startswith("Nobody 3B, nobody")
         assert about in rows["template"]
         assert asked in rows["asked"]
         assert "toolspeak tune local:" in rows["change"]

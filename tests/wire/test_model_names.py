@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from toolspeak.dialects import get, names
@@ -199,9 +201,11 @@ def test_a_name_that_tells_nothing(model: str) -> None:
 def test_each_name_of_a_dialect_tells_it() -> None:
     for name in names():
         for part in get(name).models:
-            if not part.startswith("/") and not part.endswith("-"):
-                found = detect(model=part.removesuffix("?"))
-                assert (found.name, "uncertain" in found.origin) == (name, part.endswith("?"))
+            if not part.startswith("/"):
+                own = part.rstrip("-?")
+                for model in (own, *([] if re.search(r"\d", own) else [f"Maker/{own}-35B-Instruct"])):
+                    found = detect(model=model)
+                    assert (found.name, "uncertain" in found.origin) == (name, part.endswith("?")), model
 
 
 def test_no_dialect_lists_two_spellings_of_one_name() -> None:

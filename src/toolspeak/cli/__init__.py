@@ -19,6 +19,7 @@ import click
 
 from .. import __version__
 from ..errors import MissingExtra, ToolspeakError, UsageError
+from ..schema.suggestions import did_you_mean, near
 from .exit_codes import EPILOG, FAILED, INTERRUPTED, USAGE
 from .options import DEBUG, WholeSummaries, switches
 
@@ -60,7 +61,17 @@ class Root(WholeSummaries):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        return getattr(importlib.import_module(f"{__package__}.commands.{cmd_name}"), cmd_name)
+        name = cmd_name.replace("-", "_")
+        return getattr(importlib.import_module(f"{__package__}.commands.{name}"), name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            error.message += did_you_mean(near(args[0], COMMANDS))
+            raise
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -10,6 +11,7 @@ import click
 from ...errors import TemplateError
 from ...sources.dialect_writer import source_of
 from ..dialect_inputs import Template, is_gguf, template_of, texts_of
+from ..exit_codes import FAILED
 from ..options import Command, complete_file, typed
 from .dialects import written
 
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
     "--json", "as_json", is_flag=True, help="Print the dialect, how it was found and what it writes, as JSON."
 )
 @click.option("--source", is_flag=True, help="Print the dialect as Python source.")
-def detect(file: str | None, model: str | None, as_json: bool, source: bool) -> None:
+@click.pass_context
+def detect(ctx: click.Context, file: str | None, model: str | None, as_json: bool, source: bool) -> None:
     """Detect the dialect of a model.
 
     \b
@@ -34,17 +37,18 @@ def detect(file: str | None, model: str | None, as_json: bool, source: bool) -> 
     cat chat_template.jinja | toolspeak detect --source > acorn.py
 
     FILE is a chat template (Jinja), a tokenizer_config.json or a GGUF file. An unknown dialect is drafted from the
-    template. The output says how the dialect was found.
+    template. The output says how the dialect was found. The exit code is 1 if the template cannot be rendered and
+    nothing else identifies the dialect.
     """
-    from ..terminal import answers
+    from ...wire.detect import unrendered
+    from ..terminal import Progress, answers
 
-    if file is None and not model:
-        if typed():
-            raise click.UsageError("no input: expected the FILE of a chat template, or --model NAME")
-        file = "-"
     with answers() as out:
-        template = template_of(file, "" if is_gguf(file) else texts_of(file)[0]) if file else Template()
+        template = _template(file, model)
         dialect = _detect(template, model)
+        problem = unrendered(template.source or "", dialect)
+        if problem:
+            Progress().note(f"note: {problem}")
         if source:
             out.write(source_of(dialect))
         elif as_json:
@@ -52,11 +56,26 @@ def detect(file: str | None, model: str | None, as_json: bool, source: bool) -> 
             out.line(json.dumps(row, indent=2, ensure_ascii=False))
         else:
             out.line(f"{dialect.name}  ({dialect.origin})\n{written(dialect)}")
+    if problem and dialect.origin.startswith("by default"):
+        ctx.exit(FAILED)
+
+
+def _template(file: str | None, model: str | None) -> Template:
+    """Return what a file declares, by default standard input, or nothing if there is a name. Raises UsageError."""
+    if file is None:
+        if model:
+            return Template()
+        if typed():
+            raise click.UsageError("no input: expected the FILE of a chat template, or --model NAME")
+        file = "-"
+    if file != "-" and not Path(file).expanduser().exists():
+        raise click.UsageError(f"there is no file {file}. If this is the name of a model: --model {file}")
+    return template_of(file, "" if is_gguf(file) else texts_of(file)[0])
 
 
 def _detect(template: Template, model: str | None) -> Dialect:
-    """Return the dialect. Warns on standard error about a declaration or template that cannot be used."""
-    from ...wire.detect import detect as find, unrendered
+    """Return the dialect. Warns on standard error about a declaration that cannot be used."""
+    from ...wire.detect import detect as find
     from ..terminal import Progress
 
     if template.replies is not None:
@@ -66,7 +85,4 @@ def _detect(template: Template, model: str | None) -> Dialect:
             if template.source is None:
                 raise
             Progress().note(f"note: {error}")
-    dialect = find(template.source, model)
-    if template.source and (why := unrendered(template.source, dialect)):
-        Progress().note(f"note: {why}")
-    return dialect
+    return find(template.source, model)

@@ -83,7 +83,7 @@ def known() -> tuple[Dialect, ...]:
 @cache
 def _parts(dialect: str) -> tuple[tuple[str, bool], ...]:
     """The plain names of the dialect's models, and whether each is certain."""
-    return tuple((plain(part.removesuffix("?")), part[-1] != "?") for part in get(dialect).models)
+    return tuple((plain(part.rstrip("-?")), part[-1] != "?") for part in get(dialect).models)
 
 
 @cache
