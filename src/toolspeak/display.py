@@ -6,6 +6,7 @@ The text of a model or a tool is untrusted: in HTML all of it is escaped. Long t
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, cast
@@ -27,6 +28,12 @@ _CONTROLS = {
 }
 
 
+_BLANK = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U0001d159\U000e0100-\U000e01ef]"
+)
+"""Characters that Python calls printable, and that have no look of their own."""
+
+
 def visible(text: str) -> str:
     """Text that is safe on a terminal: control characters, and those that reverse text, can be seen."""
     return text.translate(_CONTROLS)
@@ -38,7 +45,8 @@ def unhidden(text: str) -> str:
 
 
 def _with_a_look(character: str) -> str:
-    return character if any((character.isprintable(), character in "\n\t")) else ascii(character)[1:-1]
+    seen = character in "\n\t" or (character.isprintable() and not _BLANK.match(character))
+    return character if seen else ascii(character)[1:-1]
 
 
 def cut(text: str, longest: int) -> str:

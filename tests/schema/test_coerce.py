@@ -405,3 +405,11 @@ def test_a_decimal_among_other_types_has_all_digits() -> None:
         "either": LONG,
         "many": [Decimal(LONG), True],
     }
+
+
+def test_an_alternative_may_refer_dynamically() -> None:
+    defs = {"n": {"type": "object", "properties": {"v": INTEGER}, "required": ["v"]}}
+    made = tool_of({"anyOf": [{"$dynamicRef": "#/$defs/n"}, {"type": "null"}]}, **{"$defs": defs})
+    assert coerce(made, {"x": {"v": 1}})[0] == {"x": {"v": 1}}
+    assert coerce(made, {"x": "null"})[0] == {"x": None}
+    assert [one.path for one in check(made, {"x": {"v": "one"}})]

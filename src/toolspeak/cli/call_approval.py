@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
-import textwrap
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from ..display import unhidden
@@ -24,7 +23,9 @@ if TYPE_CHECKING:
     from ..types import ToolCall
 
 LONG = 2_000
-"""A longer call, in characters, is shown over several lines, a page at a time."""
+"""A call that is longer, in characters, or does not fit on the screen, is shown over several lines, a page at a time."""
+QUIET = 0.05
+"""Seconds without input after which a question is asked: a long paste arrives in pieces."""
 KEYS = "[y/N/e=edit/a=always]"
 HELP = "y: run it, n: do not run it, e: edit the arguments and run it, a: run this tool without asking in this session, if the reason is the same"
 DECLINED = "the user declined"
@@ -55,9 +56,7 @@ class Approver:
         why = next((note.detail for note in call.notes if note.rule == "asked-about"), "")
         if (call.name, why) in self._always:
             return True
-        if why:
-            self._write(f"{why}\n")
-        if not self._present(call):
+        if not self._present(call, f"{why}\n" if why else ""):
             return DECLINED
         match self._read(f"? {KEYS} "):
             case "y" | "yes":
@@ -73,25 +72,28 @@ class Approver:
             case _:
                 return DECLINED
 
-    def _present(self, call: ToolCall) -> bool:
+    def _present(self, call: ToolCall, why: str) -> bool:
         """Print the whole call. Return False if the person refused it before its end."""
-        line = f"run {call.name} {json_line(call.arguments)} "
-        if len(line) <= LONG:
+        self._discard_input()  # its echo would move the call off the screen
+        columns, lines = self._size()
+        line = f"{why}run {call.name} {json_line(call.arguments)} "
+        if len(line) <= LONG and len(list(_rows(f"{line}? {KEYS} ", columns))) < lines:
             self._write(line)
             return True
-        size = shutil.get_terminal_size()
         text = json.dumps(call.arguments, ensure_ascii=False, indent=1)
-        lines = [row for one in unhidden(text).split("\n") for row in textwrap.wrap(
-            one, max(size.columns - 1, 20), drop_whitespace=False, replace_whitespace=False, break_on_hyphens=False
-        ) or [""]]  # fmt: skip
-        pages = list(_pages(lines, max(size.lines - 3, 5)))
-        self._write(f"run {call.name}, {len(text):,} characters of arguments:\n")
+        whole = f"{why}run {call.name}, {len(text):,} characters of arguments:\n{text}"
+        pages = list(_pages(list(_rows(whole, columns)), max(lines - 5, 5)))
         for number, page in enumerate(pages, 1):
             self._write("\n".join(page) + "\n")
             if number < len(pages) and self._read(f"-- page {number} of {len(pages)}: Enter goes on, n refuses -- "):
                 return False
         self._write(f"run {call.name} with these arguments ")
         return True
+
+    def _size(self) -> tuple[int, int]:
+        """Return the columns and the lines of the terminal."""
+        size = os.get_terminal_size(self.terminal.fileno())
+        return max(size.columns or 80, 20), size.lines or 24
 
     def _edited(self, call: ToolCall) -> Approval:
         from ..approvals import Edit
@@ -108,12 +110,35 @@ class Approver:
 
     def _read(self, question: str, *, lower: bool = True) -> str:
         """Ask, and return the line that is typed after the question."""
-        import termios  # there is no other terminal than one that has it: see above
-
-        termios.tcflush(self.terminal.fileno(), termios.TCIFLUSH)
+        self._discard_input()
         self._write(question)
         answer = self.terminal.readline().decode("utf-8", "replace").strip()
         return answer.lower() if lower else answer
+
+
+    def _discard_input(self) -> None:
+        """Throw away what was typed, until nothing more arrives."""
+        import select
+        import termios  # there is no other terminal than one that has it: see above
+
+        number, more = self.terminal.fileno(), True
+        while more:
+            termios.tcflush(number, termios.TCIFLUSH)
+            more = bool(select.select([number], [], [], QUIET)[0])
+        termios.tcflush(number, termios.TCIFLUSH)  # the beginning of a line, which is not waited for
+
+
+def _rows(text: str, columns: int) -> Iterator[str]:
+    """Yield the rows in which a terminal shows a text, with everything visible. Letters that may be wide count twice."""
+    for line in text.split("\n"):
+        row, width = "", 0
+        for character in unhidden(line).expandtabs():
+            wide = 2 if unicodedata.east_asian_width(character) in "WFA" else 1
+            if width + wide > columns:
+                yield row
+                row, width = "", 0
+            row, width = row + character, width + wide
+        yield row
 
 
 def _pages(lines: Sequence[str], size: int) -> list[Sequence[str]]:

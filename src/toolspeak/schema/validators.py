@@ -42,7 +42,8 @@ _ROOT = "urn:toolspeak:parameters"
 
 OPEN = ("additionalProperties", "unevaluatedProperties")
 """Keywords by which a schema itself says which other properties are allowed."""
-COMPOSED = ("$ref", "$dynamicRef", "anyOf", "oneOf", "allOf", "if", "dependentSchemas")
+REFERENCES = ("$ref", "$dynamicRef")
+COMPOSED = (*REFERENCES, "anyOf", "oneOf", "allOf", "if", "dependentSchemas")
 """Keywords that combine schemas, each of which may list properties."""
 UNEVALUATED = 5_000
 """The most subschemas that are applied under `unevaluatedProperties`, whose cost grows with every path to a subschema.
@@ -73,11 +74,9 @@ def branch_judge(root: Schema, branch: Schema) -> Judge:
 
     def outward(node: dict[str, Any], _path: str) -> dict[str, Any]:
         nonlocal refers
-        ref = node.get("$ref")
-        if not (isinstance(ref, str) and ref.startswith("#")):
-            return node
-        refers = True
-        return {**node, "$ref": _ROOT + ref}
+        own = {key: _ROOT + ref for key in REFERENCES if isinstance(ref := node.get(key), str) and ref.startswith("#")}
+        refers = refers or bool(own)
+        return {**node, **own}
 
     refers = False
     inside = rebuild(branch, outward)
@@ -182,7 +181,7 @@ def _applied(root: Schema, top: Mapping[str, Any], most: int) -> int:
         todo += [(part, within) for parts in unites if isinstance(parts, list) for part in cast("list[Any]", parts)]
         if isinstance(depending := here.get("dependentSchemas"), Mapping):
             todo += [(part, within) for part in cast("Mapping[str, Any]", depending).values()]
-        for word in ("$ref", "$dynamicRef"):
+        for word in REFERENCES:
             ref = here.get(word)
             if isinstance(ref, str) and ref not in within:  # a circular reference is followed once
                 todo.append((resolve(root, ref), within | {ref}))
