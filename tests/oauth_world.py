@@ -52,7 +52,7 @@ class World:
         self.resources: list[str | None] = []
         self.revoked: list[str] = []
         self.expires_in: int | None = 3600
-        self.denies = self.refuses_codes = False
+        self.denies = self.refuses_codes = self.repeats_codes = False
         self.answers: dict[str, tuple[int, Any]] = {}
         """What is answered at paths in place of what the servers would; a path that ends in * is the beginning of many."""
 
@@ -92,6 +92,8 @@ class World:
 
     async def exchange_authorization_code(self, client: Any, authorization_code: AuthorizationCode) -> OAuthToken:
         self.used_codes.append(self.codes.pop(authorization_code.code).code)
+        if self.repeats_codes:
+            raise TokenError("invalid_grant", f"no {authorization_code.code}")
         self.resources.append(authorization_code.resource)
         if self.refuses_codes:
             raise TokenError("invalid_grant", "the code is worn out")

@@ -66,7 +66,9 @@ def rows(text: str) -> int:
     return sum(max(1, -(-width // COLUMNS)) for width in widths)
 
 
-@pytest.mark.parametrize("value", ["x" * 1900, "漢" * 1900, "漢" * 3000, "\u202e" * 1900, "\u3164" * 900, "a b " * 2000])
+@pytest.mark.parametrize(
+    "value", ["x" * 1900, "漢" * 1900, "漢" * 3000, "\u202e" * 1900, "\u3164" * 900, "a b " * 2000]
+)
 def test_no_part_of_a_call_leaves_the_screen_before_it_is_answered(value: str) -> None:
     with asking(ToolCall("1", "remove_everything", {"path": value})) as (screen, answers):
         shown = pages = 0

@@ -164,13 +164,14 @@ def test_it_answers_questions_of_older_servers_and_addresses_to_open(command: li
 
     asked: list[str] = []
     questions = Questions(lambda message, schema: asked.append(message) or {})
-    done = talk(
-        over_stdio(command, elicitation_callback=questions, mode="legacy"),
-        lambda client: client.call_tool("remove", {"path": "a"}),
-    )
-    assert (done.is_error, removed(tmp_path)) == (False, ["a 0"])
-    link = types.ElicitRequestURLParams(message="Log in:", url="http://127.0.0.1:9/login", elicitation_id="1")
-    answer = asyncio.run(questions(None, link))
+    with questions.running():
+        done = talk(
+            over_stdio(command, elicitation_callback=questions, mode="legacy"),
+            lambda client: client.call_tool("remove", {"path": "a"}),
+        )
+        assert (done.is_error, removed(tmp_path)) == (False, ["a 0"])
+        link = types.ElicitRequestURLParams(message="Log in:", url="http://127.0.0.1:9/login", elicitation_id="1")
+        answer = asyncio.run(questions(None, link))
     assert (answer.action, answer.content, asked[-1]) == ("accept", None, "Log in:\nhttp://127.0.0.1:9/login")
 
 

@@ -247,6 +247,16 @@ FAULTS: dict[str, tuple[Callable[[World], Any], str]] = {
         lambda world: world.answers.update({"/token": (200, {"access_token": ["a-token-of-sorts"]})}),
         "gave no token that can be used$",
     ),
+    "no header": (
+        lambda world: world.answers.update(
+            {"/token": (200, {"access_token": "a-token-of-sorts\r\nX: y", "token_type": "Bearer"})}
+        ),
+        "gave no token that can be used$",
+    ),
+    "code comes back": (
+        lambda world: setattr(world, "repeats_codes", True),
+        r"\(HTTP 400\): invalid_grant, no \[hidden\]$",
+    ),
     "login over http": (_elsewhere, "a login goes over https only"),
     "unreachable": (_nobody_there, "http://127.0.0.1:1 gave no answer that can be read"),
     "metadata fails": (
@@ -316,6 +326,19 @@ def test_a_server_that_ends_no_login_is_told_of(world: World, file: Path) -> Non
     world.answers["/revoke"] = (500, {})
     assert background_loop.wait(log_out(address(world.url), Logins(file))) == "HTTP 500"
     assert json.loads(file.read_text())["logins"] == {}
+
+
+def test_no_secret_is_sent_to_a_server_that_is_not_encrypted(world: World, file: Path) -> None:
+    """Also where the address came from the metadata or the file, and only the end of a login needs it."""
+    logged_in(world, file)
+    content = json.loads(file.read_text())
+    [login] = content["logins"].values()
+    login |= {"revocation_endpoint": "http://login.example/revoke", "token_endpoint": "http://login.example/token"}
+    file.write_text(json.dumps(content))
+    world.forget_tokens()
+    with pytest.raises(ts.ToolError, match="cannot be renewed: a login goes over https only"):
+        ts.mcp(world.url, pins=False).open()
+    assert background_loop.wait(log_out(address(world.url), Logins(file))).startswith("a login goes over https only")
 
 
 @pytest.mark.parametrize(

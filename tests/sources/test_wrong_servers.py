@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import toolspeak as ts
-from toolspeak.sources.mcp import transports
+from toolspeak.sources.mcp import limits
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "fuzz"))
@@ -75,7 +75,7 @@ def test_an_answer_without_end_is_broken_off(server: Server, why: str, web: Http
 
 def test_a_server_that_does_not_leave_off_is_let_go(web: Http, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it writes is small, well-formed and asked for by nobody."""
-    monkeypatch.setattr(transports, "FLOOD", 1_000_000)
+    monkeypatch.setattr(limits, "FLOOD", 1_000_000)
     note = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x" * 4096}}
     with tools_of(Server("stdio", "tools/call", [{"json": note}, {"times": -1}]), web) as box:
         with pytest.raises(ts.ToolError, match="more than 1,000,000 bytes in a minute"):

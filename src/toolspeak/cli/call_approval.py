@@ -115,7 +115,6 @@ class Approver:
         answer = self.terminal.readline().decode("utf-8", "replace").strip()
         return answer.lower() if lower else answer
 
-
     def _discard_input(self) -> None:
         """Throw away what was typed, until nothing more arrives."""
         import select

@@ -28,6 +28,9 @@ FORM = 1
 VARIABLE = "TOOLSPEAK_PINS"
 ABOUT = "Definitions of tools as they were accepted; a changed one is refused. `toolspeak mcp accept` renews them."
 
+MOST, LARGEST = 20_000, 20_000_000
+"""The most definitions of a source, and the most characters of them. A server may rename its tools at any time."""
+
 Definition = Mapping[str, Any]
 """A definition from its source, JSON data with a `name`: everything that a model may read of it."""
 
@@ -94,6 +97,11 @@ class Pins:
             pinned = pins.setdefault(source, {})
             for one in definitions:
                 pinned[one["name"]] = {"digest": digest(one), "definition": one}
+            if len(pinned) > MOST or len(json.dumps(pinned)) > LARGEST:
+                raise UsageError(
+                    f"{source} has offered too many tools by now: {self.path} may have {MOST:,} definitions of it, with "
+                    f"{LARGEST:,} characters. If that is right, remove its entry from the file"
+                )
             self._write(pins)
 
     def adopt(self, old: str, new: str) -> None:

@@ -20,6 +20,10 @@ from ..schema.nonblocking_json import loads_or
 
 EXACT = 8
 """The shortest secret that is removed from successful answers."""
+PIECE = 50_000
+"""The characters that are searched in one step. The library for patterns lets no other thread run during a step."""
+WIDEST = 12
+"""The most characters for one character of a secret."""
 
 
 def in_header(value: str) -> Iterator[str]:
@@ -47,13 +51,27 @@ class Secrets:
         long = sorted({one for one in self._secrets if len(one) >= EXACT}, key=len, reverse=True)
         forms = [form for one in long for form in ("".join(map(_any_form, one)), *_coded_forms(one))]
         self._escaped = re.compile("|".join(forms)) if forms else None
+        self._longest = WIDEST * max(map(len, long), default=0)
 
     def out_of(self, text: str, *, exact: bool = False) -> str:
         """Return the text without the secrets in any escaped form. Unless `exact`, also without text that looks like a
         secret."""
-        if self._escaped:
-            text = self._escaped.sub("[hidden]", text)
+        text = "".join(self._pieces(text))
         return text if exact else redact(text, self._secrets)
+
+    def _pieces(self, text: str) -> Iterator[str]:
+        """Yield the text without the secrets, in pieces."""
+        at = 0
+        while self._escaped and at < len(text):
+            end = at + PIECE
+            match = self._escaped.search(text, at, end + self._longest)
+            if match is None or match.start() >= end:
+                yield text[at:end]
+                at = end
+            else:
+                yield text[at : match.start()] + "[hidden]"
+                at = match.end()
+        yield text[at:]
 
     def out_of_data(self, value: Any) -> Any:
         """Return JSON data without the secrets."""

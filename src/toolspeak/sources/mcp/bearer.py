@@ -7,10 +7,12 @@ token expires or where to renew it. Here only the renewal is exclusive, across a
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 from mcp.client.auth import TokenStorage
@@ -18,9 +20,12 @@ from mcp.client.auth.oauth2 import OAuthContext
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from pydantic import ValidationError
 
+from ...errors import UsageError
+from ...models.http.address import is_loopback
 from .config import Address
+from .limits import current
 from .logins import Login, Logins, login_hint
-from .transports import bounded, current
+from .transports import bounded
 
 log = logging.getLogger(__name__)
 
@@ -87,10 +92,10 @@ class Bearer(httpx2.Auth):
             return login
         form = {"grant_type": "refresh_token", "refresh_token": login.refresh_token}
         try:
-            response = await post(login, login.token_endpoint, form)
+            response = await post(self.address, login, login.token_endpoint, form)
             body = await response.aread()
-        except httpx2.HTTPError as error:
-            self._renewing = f"the login cannot be renewed: {type(error).__name__}"
+        except (httpx2.HTTPError, UsageError) as error:
+            self._renewing = f"the login cannot be renewed: {_reason(error)}"
             return login
         if response.status_code in (400, 401):  # RFC 6749, 5.2: the grant or the client is no longer valid
             self._renewing = "the login has ended"
@@ -100,7 +105,7 @@ class Bearer(httpx2.Auth):
             tokens = OAuthToken.model_validate_json(body) if response.status_code == 200 else None
         except ValidationError:
             tokens = None
-        if tokens is None:
+        if tokens is None or not is_usable(tokens.access_token):
             self._renewing = f"the login cannot be renewed: HTTP {response.status_code} with no token"
             return login
         new = tokens.model_dump(include={"access_token", "refresh_token", "scope"}, exclude_none=True)
@@ -113,8 +118,31 @@ def _with_token(request: httpx2.Request, login: Login | None) -> httpx2.Request:
     return request
 
 
-async def post(login: Login, url: str, form: dict[str, str]) -> httpx2.Response:
-    """Return an authorization server's response to a form of the login's client."""
+def is_usable(token: str) -> bool:
+    """Whether a token can be sent in a header (RFC 6750, 2.1)."""
+    return bool(re.fullmatch(r"[\x21-\x7e]+", token))
+
+
+def refuse_plain(url: str, server: Address) -> None:
+    """Raises UsageError for an address over which no secret may be sent: anything but https, or loopback for a local
+    server."""
+    parts, own = urlsplit(url), urlsplit(server.url)
+    if parts.scheme == "https" or (is_loopback(parts.hostname or "") and is_loopback(own.hostname or "")):
+        return
+    raise UsageError(
+        f"a login goes over https only, or to this machine for a server on it; got {parts.scheme}://{parts.netloc} "
+        f"for the MCP server {server.description}"
+    )
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, UsageError) else type(error).__name__
+
+
+async def post(server: Address, login: Login, url: str, form: dict[str, str]) -> httpx2.Response:
+    """Return an authorization server's response to a form of the login's client. Raises UsageError for an address that
+    may get no secret."""
+    refuse_plain(url, server)
     form |= {"client_id": login.client_id, **({"resource": login.resource} if login.resource else {})}
     form, headers = _client(login).prepare_token_auth(form, {})
     async with httpx2.AsyncClient(
@@ -136,13 +164,14 @@ def _client(login: Login) -> OAuthContext:
     return context
 
 
-async def revoke(login: Login) -> str:
-    """Revoke the tokens of a login at their server. Returns why that failed, "" if it worked or the server does not
+async def revoke(server: Address, login: Login) -> str:
+    """Revoke the tokens of a login at a server. Returns why that failed, "" if it worked or the server does not
     support it."""
     if not login.revocation_endpoint:
         return ""
     try:
-        response = await post(login, login.revocation_endpoint, {"token": login.refresh_token or login.access_token})
-    except httpx2.HTTPError as error:
-        return type(error).__name__
+        form = {"token": login.refresh_token or login.access_token}
+        response = await post(server, login, login.revocation_endpoint, form)
+    except (httpx2.HTTPError, UsageError) as error:
+        return _reason(error)
     return "" if response.status_code == 200 else f"HTTP {response.status_code}"

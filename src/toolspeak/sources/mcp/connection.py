@@ -7,15 +7,19 @@ import contextlib
 import json
 import logging
 import os
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from ...api.upstream_errors import excerpt
 from ...errors import MissingExtra, ToolError, UsageError
+from ..secret_removal import Secrets
 from .config import NO_SDK, Address
+from .limits import LARGEST, current
 from .logins import login_hint
-from .transports import LARGEST, IncomingStream, OutgoingStream, by_http, by_stdio
+from .stdio import by_stdio
+from .transports import IncomingStream, OutgoingStream, by_http
 
 if TYPE_CHECKING:
     import httpx2
@@ -33,19 +37,21 @@ LEAVING, CANCELLED = 1.0, 1.0
 ENDING = 6.0
 """Seconds for a server that was started here to end: its input is closed, it is terminated, then killed."""
 PAGES, TOOLS = 1_000, 20_000
-"""The most pages of a list of tools."""
+"""The most pages of a list of tools, and the most tools."""
 PAUSE = 0.1
 """Seconds between a notice of changed tools and the request for them: notices come in bursts."""
 _STDERR_SIZE = 2_000
 _WORDS = 2_000
+_INPUT = re.compile(r", input_value=.*, input_type=\w+\]")
+"""What a validation error of the SDK repeats of a message."""
 
 
 class Connection:
     """A connection in progress: `ready` returns the SDK's client, or raises ToolError or UsageError, which say why
     there is none.
 
-    `news(client)` is awaited when the server reports that its tools have changed. `elicit` answers the questions of the
-    server; without it the server learns that nobody does.
+    `news(client)` is awaited when the server reports that its tools have changed. `secrets()` are removed from what the
+    server says. `elicit` answers the questions of the server; without it the server learns that nobody does.
     """
 
     def __init__(
@@ -53,6 +59,7 @@ class Connection:
         address: Address,
         timeout: float,
         news: Callable[[Client], Awaitable[None]],
+        secrets: Callable[[], Secrets],
         auth: httpx2.Auth | None = None,
         elicit: Elicit | None = None,
     ) -> None:
@@ -62,6 +69,7 @@ class Connection:
         self.questions: Questions | None = None
         self.timeout = timeout
         self.news = news
+        self.secrets = secrets
         self.loop = asyncio.get_running_loop()
         self.ready: asyncio.Future[Client] = self.loop.create_future()
         self.expired = self.doubted = False
@@ -96,12 +104,13 @@ class Connection:
 
     def reason(self, words: str, broken: str = "") -> str:
         """Return why a request failed: what broke off its answer or the connection, else the server's message."""
-        return next(filter(None, (broken, self.problem, excerpt(words, _WORDS))), "")
+        return broken or self.problem or excerpt(self.secrets().out_of(_INPUT.sub("]", words)), _WORDS)
 
     @property
     def stderr_text(self) -> str:
         """Return the end of the standard error of a server that was started here, for an error message."""
-        return f". It wrote: {self._said.strip()[-600:]}" if self._said.strip() else ""
+        text = self.secrets().out_of(self._said.strip())
+        return f". It wrote: {text[-600:]}" if text else ""
 
     async def close(self) -> None:
         """End the session, and the server if it was started here. Returns when that is done, or took too long: a server
@@ -130,7 +139,7 @@ class Connection:
                     listening.cancel()
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - passed on to those who wait
             leaf = _leaf(error)
-            log.info("%s: the connection ended: %s", self.address.description, leaf)
+            log.info("%s: the connection ended: %s", self.address.description, self.reason(_text_of(leaf)))
             if not self.ready.done():
                 self.ready.set_exception(self._failure(leaf))
                 self.ready.exception()  # the caller may have given up waiting
@@ -230,6 +239,8 @@ class Connection:
         """Look at the head of each HTTP response: whether the session is forgotten or the client refused."""
         if "mcp-session-id" in response.request.headers:
             self.expired |= response.status_code == 404
+            if (ours := current.get()) is not None:
+                ours.forgotten = (response.status_code, response.request.method) == (404, "POST")
             self.doubted |= response.status_code == 400
         self._status = response.status_code if response.status_code >= 400 else 0
 
@@ -260,7 +271,7 @@ class Connection:
         if self._status in (401, 403):
             return ToolError(f"the MCP server {what}: {self.refusal}")
         status = f" (HTTP {self._status})" if self._status else ""
-        why = self.reason(str(error or type(error).__name__))
+        why = self.reason(_text_of(error))
         return ToolError(f"the MCP server {what} gave no session: {why}{status}{self.stderr_text}")
 
 
@@ -273,6 +284,8 @@ async def listed(client: Client) -> list[dict[str, Any]]:
     size = 0
     for _ in range(PAGES):
         page = await client.list_tools(cursor=cursor)
+        if len(found) + len(page.tools) > TOOLS:
+            raise ToolError(f"the server lists more than {TOOLS:,} tools")
         kept = {"name", "title", "description", "input_schema", "output_schema", "annotations"}
         found += [tool.model_dump(mode="json", by_alias=True, exclude_none=True, include=kept) for tool in page.tools]
         size += len(json.dumps(found[-len(page.tools) :])) if page.tools else 0
@@ -281,9 +294,11 @@ async def listed(client: Client) -> list[dict[str, Any]]:
         cursor = page.next_cursor
         if cursor is None:
             return found
-        if len(found) > TOOLS:
-            raise ToolError(f"the server lists more than {TOOLS:,} tools")
     raise ToolError(f"the server's list of tools has more than {PAGES:,} pages")
+
+
+def _text_of(error: BaseException) -> str:
+    return str(error) or type(error).__name__
 
 
 def _leaf(error: BaseException) -> BaseException:

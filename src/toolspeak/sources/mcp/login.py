@@ -14,18 +14,17 @@ import re
 import time
 from collections.abc import AsyncGenerator, Callable
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 import httpx2
 from mcp.client.auth import OAuthClientProvider, OAuthFlowError, OAuthRegistrationError, OAuthTokenError
-from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from mcp.shared.exceptions import MCPError
 from pydantic import AnyUrl
 
 from ...api.upstream_errors import excerpt
 from ...errors import ToolError, ToolspeakError, UsageError
-from ...models.http.address import is_loopback
-from .bearer import TIMEOUT, revoke
+from ..secret_removal import Secrets
+from .bearer import TIMEOUT, is_usable, refuse_plain, revoke
 from .config import Address
 from .connection import Connection, listed
 from .login_redirect import Redirect
@@ -44,14 +43,14 @@ async def log_in(address: Address, logins: Logins, tell: Callable[[str], None], 
     Raises UsageError for a server that requires no login or that may not be sent one, ToolError for one that refuses
     it.
     """
-    _refuse_plain(address.url, address)
+    refuse_plain(address.url, address)
     async with logins.locked():  # check before the login that it can be stored
         logins.read(address.url)
     async with Redirect(tell, port, PATIENCE) as redirect:
         flow = Flow(address, logins, redirect)
         logger = logging.getLogger("mcp.client.auth.oauth2")
         logger.addFilter(_nothing)  # it logs responses, including tokens
-        link = Connection(address, REQUESTS, _ignore, flow)
+        link = Connection(address, REQUESTS, _ignore, flow.secrets, flow)
         try:
             async with asyncio.timeout(PATIENCE + REQUESTS):
                 found = await listed(await link.ready)
@@ -78,7 +77,7 @@ async def log_out(address: Address, logins: Logins) -> str:
             there = f"There are logins at {', '.join(others)}" if others else "There is no login at all"
             raise UsageError(f"there is no login at {address.description}. {there}")
         logins.put(address.url, None)
-    return await revoke(login)
+    return await revoke(address, login)
 
 
 def _nothing(_: logging.LogRecord) -> bool:
@@ -95,18 +94,6 @@ def _unusable(address: Address, error: BaseException, flow: Flow) -> ToolError:
     return ToolError(f"the MCP server {address.description}: {message}{why}")
 
 
-def _refuse_plain(url: str, server: Address) -> None:
-    """Raises UsageError for an address over which no secret may be sent: anything but https, or loopback for a local
-    server."""
-    parts, own = urlsplit(url), urlsplit(server.url)
-    if parts.scheme == "https" or (is_loopback(parts.hostname or "") and is_loopback(own.hostname or "")):
-        return
-    raise UsageError(
-        f"a login goes over https only, or to this machine for a server on it; got {parts.scheme}://{parts.netloc} "
-        f"for the MCP server {server.description}"
-    )
-
-
 class Flow(OAuthClientProvider):
     """The SDK's provider for one login. Its requests are bounded, and its first failure ends it."""
 
@@ -116,12 +103,13 @@ class Flow(OAuthClientProvider):
             OAuthClientMetadata(client_name="toolspeak", redirect_uris=[AnyUrl(redirect.uri)]),
             self,
             self._open,
-            redirect.result,
+            self._result,
         )
         self.address = address
         self.logins = logins
         self.redirect = redirect
         self.kept = False
+        self._codes: list[str] = []
         self.failure: ToolspeakError | None = None
         """Why the login failed, None if it has not."""
 
@@ -133,7 +121,7 @@ class Flow(OAuthClientProvider):
             outgoing = await anext(flow)
             while True:
                 if outgoing is not request:
-                    _refuse_plain(str(outgoing.url), self.address)
+                    refuse_plain(str(outgoing.url), self.address)
                     outgoing.extensions = {**outgoing.extensions, "timeout": TIMEOUT.as_dict()}
                 response = yield outgoing
                 outgoing = await flow.asend(response)
@@ -151,8 +139,19 @@ class Flow(OAuthClientProvider):
             await flow.aclose()
 
     async def _open(self, url: str) -> None:
-        _refuse_plain(url, self.address)
+        refuse_plain(url, self.address)
         await self.redirect.open(url)
+
+    async def _result(self) -> AuthorizationCodeResult:
+        result = await self.redirect.result()
+        self._codes.append(result.code)
+        return result
+
+    def secrets(self) -> Secrets:
+        """Return what no message may contain: the code, the tokens and the client's secret."""
+        client, tokens = self.context.client_info, self.context.current_tokens
+        parts = [client and client.client_secret, tokens and tokens.access_token, tokens and tokens.refresh_token]
+        return Secrets([*self.address.secrets, *self._codes, *filter(None, parts)])
 
     # where the provider keeps what it gets
 
@@ -169,6 +168,8 @@ class Flow(OAuthClientProvider):
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
         """Store the login, with everything that a renewal needs."""
+        if not is_usable(tokens.access_token):
+            raise OAuthTokenError("the token cannot be sent")
         context = self.context
         client, metadata = cast("OAuthClientInformationFull", context.client_info), context.oauth_metadata
         revocation = metadata.revocation_endpoint if metadata else None
@@ -196,7 +197,8 @@ class Flow(OAuthClientProvider):
     def _readable(self, error: Exception) -> ToolspeakError:
         if isinstance(error, ToolspeakError):
             return error
-        return ToolError(f"the login at the MCP server {self.address.description} failed: {self._why(error)}")
+        why = self.secrets().out_of(self._why(error))
+        return ToolError(f"the login at the MCP server {self.address.description} failed: {why}")
 
     def _why(self, error: Exception) -> str:
         metadata = self.context.oauth_metadata

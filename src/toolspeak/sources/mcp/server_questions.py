@@ -6,8 +6,9 @@ questions, and is sent again with the answers.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from typing import Any
 
 import mcp.types as t
@@ -24,15 +25,47 @@ Elicit = Callable[[str, Schema], Content | Awaitable[Content | None] | None]
 RESULTS = TypeAdapter[t.CallToolResult | t.InputRequiredResult](t.CallToolResult | t.InputRequiredResult)
 ROUNDS = 10
 """How often a call may end with questions."""
+MOST, AT_ONCE = 50, 10
+"""The most questions of a server until none of its calls is running, and the most that are open at once."""
 
 
 class Questions:
-    """Answers questions by `elicit`; calling it answers one, as the SDK needs it."""
+    """Answers questions by `elicit` while calls are `running`; calling it answers one, as the SDK needs it."""
 
     def __init__(self, elicit: Elicit) -> None:
         self._elicit = elicit
+        self._calls = self._open = self._count = 0
+
+    @contextlib.contextmanager
+    def running(self) -> Generator[None]:
+        """Answer questions while the block runs."""
+        if not self._calls:
+            self._count = 0
+        self._calls += 1
+        try:
+            yield
+        finally:
+            self._calls -= 1
+
+    def _refusal(self) -> str:
+        """Return why another question is not answered, "" if it is."""
+        if not self._calls:
+            return "no call is running that it could belong to"
+        if self._open >= AT_ONCE:
+            return f"{AT_ONCE} others are open"
+        return f"there were {MOST} already" if self._count >= MOST else ""
 
     async def __call__(self, context: Any, params: t.ElicitRequestParams) -> t.ElicitResult | t.ErrorData:
+        if why := self._refusal():
+            return t.ErrorData(code=t.INTERNAL_ERROR, message=f"the question was not answered: {why}")
+        self._open += 1
+        self._count += 1
+        try:
+            return await self._answer(params)
+        finally:
+            self._open -= 1
+
+    async def _answer(self, params: t.ElicitRequestParams) -> t.ElicitResult | t.ErrorData:
         form = isinstance(params, t.ElicitRequestFormParams)
         message = params.message if form else f"{params.message}\n{params.url}"
         schema: Schema = dict(params.requested_schema) if form else {"type": "object", "properties": {}}

@@ -6,15 +6,20 @@ from __future__ import annotations
 import asyncio
 import fnmatch
 import logging
+import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 from urllib.parse import urlsplit
 
 from ...errors import InvalidTool, ToolError, ToolspeakError, UsageError
+from ...running import in_thread
 from ...schema.infer import AnyTool, as_tool
 from ...schema.phrases import clipped
 from ...schema.suggestions import listed as listed_names
+from ...tool_results import message_of
 from ...types import Origin, ToolEffect
 from .. import background_loop
 from ..definition_checks import refuse_duplicates, refuse_hostile, refuse_unsendable
@@ -22,10 +27,10 @@ from ..pins import Pins
 from ..secret_removal import Secrets
 from .config import Address
 from .connection import Connection, listed
+from .limits import Request
 from .logins import Logins, default_path
 from .results import value_of
 from .server_identity import resolved
-from .transports import Request
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -37,6 +42,7 @@ if TYPE_CHECKING:
     from .server_questions import Elicit
 
 log = logging.getLogger(__name__)
+_Review = tuple[Sequence[dict[str, Any]], list[dict[str, Any]], dict[str, AnyTool], dict[str, str]]
 
 
 class Server:
@@ -115,31 +121,33 @@ class Server:
             request = Request()
             try:
                 with request:
-                    return self._value(await _call_tool(link, name, arguments))
+                    result = await _call_tool(link, name, arguments)
+                return await in_thread(partial(self._value, result))
             except ValidationError as error:
-                raise ToolError(
-                    f"{self.address.description} sent an invalid result of a tool: {_first_problem(error)}"
-                ) from error
+                raise ToolError(self._invalid("result of a tool", error)) from None
+            except ToolError as error:
+                raise ToolError(self._secrets.out_of(str(error))) from None
             except MCPError as error:
-                forgotten = link.expired and error.code != _CLOSED
                 lost = error.code == _CLOSED or await link.lost()
                 if lost:
                     await self._drop(link)
-                unheard = not request.sent or forgotten
+                unheard = not request.sent or (request.forgotten and error.code != _CLOSED)
                 if not lost or last or not (unheard or again):
                     why = link.reason(error.message, request.problem)
-                    raise ToolError(self._why(error, why, risky=not (unheard or again))) from error
+                    raise ToolError(self._why(error, why, risky=not (unheard or again))) from None
                 log.info("%s: connecting again", self.address.description)
         raise AssertionError("the second try gives a value or raises")
 
     def _value(self, result: CallToolResult) -> Any:
-        try:
-            return self._secrets.out_of_data(value_of(result))
-        except ToolError as error:
-            raise ToolError(self._secrets.out_of(str(error))) from None
+        return self._secrets.out_of_data(value_of(result))
+
+    def _invalid(self, what: str, error: ValidationError) -> str:
+        """Return what is wrong with a message of the server, on one line."""
+        first, *more = error.errors(include_url=False)
+        problem = f"{'.'.join(map(str, first['loc']))}: {first['msg']}" + (f", and {len(more)} more" if more else "")
+        return f"{self.address.description} sent an invalid {what}: {self._secrets.out_of(problem)}"
 
     def _why(self, error: MCPError, why: str, *, risky: bool) -> str:
-        why = self._secrets.out_of(why)
         if error.code != _CLOSED:
             return f"{self.address.description} answered with an error: {why} ({error.code})"
         risk = ". The call may have run, so it was not made again" if risky else ""
@@ -175,14 +183,14 @@ class Server:
 
         if self._login is None and self.address.url:
             self._login = bearer(self.address)
-        link = Connection(self.address, self.timeout, self._renew, self._login, self.elicit)
+        link = Connection(self.address, self.timeout, self._renew, lambda: self._secrets, self._login, self.elicit)
         request = Request()
         try:
             async with asyncio.timeout(self.timeout):
                 client = await link.ready
                 with request:
                     offered = await listed(client)
-            self._take(offered)
+                await self._take(offered)
         except BaseException as error:
             await link.close()
             if isinstance(error, TimeoutError):
@@ -192,12 +200,10 @@ class Server:
             if isinstance(error, MCPError):
                 raise ToolError(
                     f"the MCP server {self.address.description} does not list its tools: "
-                    f"{self._secrets.out_of(link.reason(error.message, request.problem))}"
-                ) from error
+                    f"{link.reason(error.message, request.problem)}"
+                ) from None
             if isinstance(error, ValidationError):
-                raise ToolError(
-                    f"the MCP server {self.address.description} sent an invalid list of tools: {_first_problem(error)}"
-                ) from error
+                raise ToolError(f"the MCP server {self._invalid('list of tools', error)}") from None
             raise
         self._stay = background_loop.leaving(self.close)
         return link
@@ -218,32 +224,56 @@ class Server:
             async with asyncio.timeout(self.timeout):
                 with Request():
                     offered = await listed(client)
-            self._take(offered)
+                await self._take(offered)
         except (MCPError, ToolspeakError, TimeoutError) as error:
-            log.warning("%s: its changed tools cannot be loaded: %r", self.address.description, error)
+            why = self._secrets.out_of(message_of(error)) or type(error).__name__
+            log.warning("%s: its changed tools cannot be loaded: %s", self.address.description, why)
         except ValidationError as error:
-            log.warning("%s: its list of changed tools is invalid: %s", self.address.description, _first_problem(error))
+            log.warning("%s", self._invalid("list of changed tools", error))
 
     def _raise_refused(self, refused: Mapping[str, str]) -> NoReturn:
         first, *others = refused
         more = f"\nRefused too: {listed_names(others)}" if others else ""
         raise InvalidTool(f"the MCP server {self.address.description}: {refused[first]}{more}", tool=first)
 
-    def _take(self, offered: Sequence[dict[str, Any]]) -> None:
+    async def _take(self, offered: Sequence[dict[str, Any]]) -> None:
         """Load definitions that pass the checks. On the first load a bad definition is raised. Later, when no caller
-        waits, a known tool keeps its old definition and refuses calls, and a new one is left out."""
+        waits, a known tool keeps its old definition and refuses calls, and a new one is left out.
+
+        The checks of many tools take seconds, so they run in a thread, and end when nobody waits for them.
+        """
+        over = threading.Event()
+        try:
+            review = await in_thread(lambda: self._reviewed(offered, over.is_set))
+        finally:
+            over.set()
+        self._install(*review)
+
+    def _reviewed(self, offered: Sequence[dict[str, Any]], over: Callable[[], bool]) -> _Review:
+        """Return the definitions without secrets, the tools of those that pass the checks, and why others are refused."""
         offered = self._secrets.out_of_data(list(offered))
-        self.names = tuple(str(one.get("name", "")) for one in offered)
-        self.offered = wanted = [one for one in offered if self._wants(str(one.get("name", "")))]
+        wanted = [one for one in offered if self._wants(str(one.get("name", "")))]
         refuse_duplicates((str(one.get("name", "")) for one in wanted), f"the MCP server {self.address.description}")
         made: dict[str, AnyTool] = {}
         refused: dict[str, str] = {}
         for one in wanted:
+            if over():
+                raise TimeoutError
             try:
                 made[one["name"]] = self._tool(one)
             except InvalidTool as error:
                 refused[one["name"]] = f"{error}. To do without it: without=[{clipped(one['name'], 200)!r}]"
         refused |= self._unaccepted([one for one in wanted if one["name"] in made])
+        return offered, wanted, made, refused
+
+    def _install(
+        self,
+        offered: Sequence[dict[str, Any]],
+        wanted: list[dict[str, Any]],
+        made: dict[str, AnyTool],
+        refused: dict[str, str],
+    ) -> None:
+        self.names, self.offered = tuple(str(one.get("name", "")) for one in offered), wanted
         if refused and not self._opened:
             self._raise_refused(refused)
         for name, why in refused.items():
@@ -347,19 +377,14 @@ async def _call_tool(link: Connection, name: str, arguments: Mapping[str, Any]) 
         )
         return await session.send_request(CallToolRequest(params=params), RESULTS, request_read_timeout_seconds=_LONG)
 
-    return await with_answers(send, link.questions)
+    with link.questions.running() if link.questions else nullcontext():
+        return await with_answers(send, link.questions)
 
 
 _CLOSED = -32000
 """The SDK's JSON-RPC code for a closed connection."""
 _LONG = 86_400.0
 """Seconds; a call is bounded by its tool's `timeout` instead."""
-
-
-def _first_problem(error: ValidationError) -> str:
-    """Return the first validation error of a server's message, on one line."""
-    first, *more = error.errors(include_url=False)
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}" + (f", and {len(more)} more" if more else "")
 
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:
