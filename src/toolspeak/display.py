@@ -45,8 +45,9 @@ def unhidden(text: str) -> str:
 
 
 def _with_a_look(character: str) -> str:
-    seen = character in "\n\t" or (character.isprintable() and not _BLANK.match(character))
-    return character if seen else ascii(character)[1:-1]
+    if character in "\n\t":
+        return character
+    return character if character.isprintable() > bool(_BLANK.match(character)) else ascii(character)[1:-1]
 
 
 def cut(text: str, longest: int) -> str:

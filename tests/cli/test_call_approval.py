@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from toolspeak.cli.call_approval import KEYS, Asker
+from toolspeak.cli.call_approval import KEYS, Approver
 from toolspeak.display import unhidden
 from toolspeak.types import ToolCall
 
@@ -51,7 +51,7 @@ def asking(call: ToolCall, early: Callable[[Screen], object] = lambda _: None) -
     try:
         with Path(os.ttyname(inside)).open("r+b", buffering=0) as terminal:
             early(screen)
-            work = threading.Thread(target=lambda: answers.append(Asker(terminal).ask(call)), daemon=True)
+            work = threading.Thread(target=lambda: answers.append(Approver(terminal).ask(call)), daemon=True)
             work.start()
             yield screen, answers
             work.join(60)

@@ -74,8 +74,8 @@ def branch_judge(root: Schema, branch: Schema) -> Judge:
 
     def outward(node: dict[str, Any], _path: str) -> dict[str, Any]:
         nonlocal refers
-        own = {key: _ROOT + ref for key in REFERENCES if isinstance(ref := node.get(key), str) and ref.startswith("#")}
-        refers = refers or bool(own)
+        own = {key: _ROOT + node[key] for key in REFERENCES if str(node.get(key)).startswith("#")}
+        refers |= bool(own)
         return {**node, **own}
 
     refers = False

@@ -97,7 +97,7 @@ class Pins:
             pinned = pins.setdefault(source, {})
             for one in definitions:
                 pinned[one["name"]] = {"digest": digest(one), "definition": one}
-            if len(pinned) > MOST or len(json.dumps(pinned)) > LARGEST:
+            if any((len(pinned) > MOST, len(json.dumps(pinned)) > LARGEST)):
                 raise UsageError(
                     f"{source} has offered too many tools by now: {self.path} may have {MOST:,} definitions of it, with "
                     f"{LARGEST:,} characters. If that is right, remove its entry from the file"

@@ -126,8 +126,8 @@ def is_usable(token: str) -> bool:
 def refuse_plain(url: str, server: Address) -> None:
     """Raises UsageError for an address over which no secret may be sent: anything but https, or loopback for a local
     server."""
-    parts, own = urlsplit(url), urlsplit(server.url)
-    if parts.scheme == "https" or (is_loopback(parts.hostname or "") and is_loopback(own.hostname or "")):
+    parts = urlsplit(url)
+    if any((parts.scheme == "https", all(is_loopback(str(urlsplit(one).hostname)) for one in (url, server.url)))):
         return
     raise UsageError(
         f"a login goes over https only, or to this machine for a server on it; got {parts.scheme}://{parts.netloc} "

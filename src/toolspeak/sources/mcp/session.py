@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 from urllib.parse import urlsplit
 
@@ -111,7 +110,6 @@ class Server:
         """Return the value of one call. A call that was never sent is repeated once on a new connection; a call that
         was sent is repeated only with `again`, which says that this does no harm."""
         from mcp.shared.exceptions import MCPError
-        from pydantic import ValidationError
 
         refuse_unsendable(arguments)
         for last in (False, True):
@@ -120,13 +118,7 @@ class Server:
                 raise ToolError(self._refused[name])
             request = Request()
             try:
-                with request:
-                    result = await _call_tool(link, name, arguments)
-                return await in_thread(partial(self._value, result))
-            except ValidationError as error:
-                raise ToolError(self._invalid("result of a tool", error)) from None
-            except ToolError as error:
-                raise ToolError(self._secrets.out_of(str(error))) from None
+                return await self._outcome(link, name, arguments, request)
             except MCPError as error:
                 lost = error.code == _CLOSED or await link.lost()
                 if lost:
@@ -137,6 +129,19 @@ class Server:
                     raise ToolError(self._why(error, why, risky=not (unheard or again))) from None
                 log.info("%s: connecting again", self.address.description)
         raise AssertionError("the second try gives a value or raises")
+
+    async def _outcome(self, link: Connection, name: str, arguments: Mapping[str, Any], request: Request) -> Any:
+        """Return the value of a call that is sent now, without secrets. Raises ToolError, or the SDK's error."""
+        from pydantic import ValidationError
+
+        try:
+            with request:
+                result = await _call_tool(link, name, arguments)
+            return await in_thread(lambda: self._value(result))
+        except ValidationError as error:
+            raise ToolError(self._invalid("result of a tool", error)) from None
+        except ToolError as error:
+            raise ToolError(self._secrets.out_of(str(error))) from None
 
     def _value(self, result: CallToolResult) -> Any:
         return self._secrets.out_of_data(value_of(result))
@@ -254,35 +259,35 @@ class Server:
         offered = self._secrets.out_of_data(list(offered))
         wanted = [one for one in offered if self._wants(str(one.get("name", "")))]
         refuse_duplicates((str(one.get("name", "")) for one in wanted), f"the MCP server {self.address.description}")
-        made: dict[str, AnyTool] = {}
+        tools: dict[str, AnyTool] = {}
         refused: dict[str, str] = {}
         for one in wanted:
             if over():
                 raise TimeoutError
             try:
-                made[one["name"]] = self._tool(one)
+                tools[one["name"]] = self._tool(one)
             except InvalidTool as error:
                 refused[one["name"]] = f"{error}. To do without it: without=[{clipped(one['name'], 200)!r}]"
-        refused |= self._unaccepted([one for one in wanted if one["name"] in made])
-        return offered, wanted, made, refused
+        refused |= self._unaccepted([one for one in wanted if one["name"] in tools])
+        return offered, wanted, tools, refused
 
     def _install(
         self,
         offered: Sequence[dict[str, Any]],
         wanted: list[dict[str, Any]],
-        made: dict[str, AnyTool],
+        tools: dict[str, AnyTool],
         refused: dict[str, str],
     ) -> None:
         self.names, self.offered = tuple(str(one.get("name", "")) for one in offered), wanted
         if refused and not self._opened:
             self._raise_refused(refused)
         for name, why in refused.items():
-            made.pop(name, None)
+            tools.pop(name, None)
             log.warning("%s: %s", self.address.description, why)
             if (old := self.tools.get(self.prefix + name)) is not None:
-                made[name] = replace(old, name=name)
+                tools[name] = replace(old, name=name)
         self._opened, self._refused = True, refused
-        self.tools = {self.prefix + name: replace(tool, name=self.prefix + name) for name, tool in made.items()}
+        self.tools = {self.prefix + name: replace(tool, name=self.prefix + name) for name, tool in tools.items()}
         self.told()
 
     def _wants(self, name: str) -> bool:
