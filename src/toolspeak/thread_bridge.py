@@ -21,8 +21,8 @@ Here = Callable[[Callable[[], Any]], Awaitable[Any]]
 def run_sync_here(work: Callable[[Here], Coroutine[Any, Any, T]], stop: Callable[[], None]) -> T:
     """As `run_sync`, for work that runs functions in the waiting thread, for example to read the caller's iterator.
 
-    The first Ctrl-C calls `stop` on the loop and keeps waiting for the result; the second cancels the work and is
-    raised.
+    The first Ctrl-C calls `stop` on the loop and waits for the result, then it is raised with the result as its message.
+    The second cancels the work and is raised at once.
     """
     wanted: queue.SimpleQueue[tuple[Callable[[], Any], asyncio.Future[Any]] | None] = queue.SimpleQueue()
 
@@ -36,24 +36,29 @@ def run_sync_here(work: Callable[[Here], Coroutine[Any, Any, T]], stop: Callable
             return await work(here)
         finally:
             wanted.put(None)
+            wanted.put(None)  # for the wait that follows, if Ctrl-C comes after the first one was read
 
     with waiting_loop() as on:
         task, done = start_on(on, main())
-        interrupts = 0
+        interrupted = False
         while True:
             try:
                 if (job := wanted.get()) is None:
                     done.wait()
-                    return task[0].result()
+                    result = task[0].result()
+                    break
                 _settle(on, *job)
             except KeyboardInterrupt:
-                interrupts += 1
-                if interrupts == 1:
+                if not interrupted:
+                    interrupted = True
                     on.loop.call_soon_threadsafe(stop)
                     continue
                 on.loop.call_soon_threadsafe(task[0].cancel)
                 done.wait(5)
                 raise
+    if interrupted:
+        raise KeyboardInterrupt(str(result))
+    return result
 
 
 def _settle(on: Loop, do: Callable[[], Any], future: asyncio.Future[Any]) -> None:

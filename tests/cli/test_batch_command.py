@@ -100,16 +100,31 @@ def test_what_cannot_be_is_refused_in_a_line(
     assert "Traceback" not in errors
 
 
-def test_ctrl_c_finishes_what_is_under_way(folder: Path) -> None:
+def test_ctrl_c_finishes_what_is_under_way_and_is_raised(folder: Path) -> None:
     Path("slow.py").write_text(SLOW)
-    process = subprocess.Popen([sys.executable, "slow.py"], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, "slow.py"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while not Path("asked.txt").exists() or Path("asked.txt").stat().st_size < 40:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=60)
+    out, errors = process.communicate(timeout=60)
     asked = Path("asked.txt").read_text().split()
-    assert json.loads(out)["interrupted"] is True
+    assert out == ""
+    assert process.returncode == -signal.SIGINT
+    assert f"KeyboardInterrupt: {len(asked)} rows in out; 0 tokens; interrupted\n" in errors
     assert sorted(row["id"] for row in ts.read_batch("out")) == sorted(map(int, asked))
+
+
+def test_ctrl_c_on_the_command_line_writes_the_summary(folder: Path) -> None:
+    Path("many.csv").write_text("id,text\n" + "".join(f"{i},{i}\n" for i in range(50_000)))
+    command = [sys.executable, "-m", "toolspeak", "batch", "many.csv", "out", "--model", "scripted:a", "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not Path("out/.journal.sqlite3").exists():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert json.loads(out)["interrupted"] is True
+    assert "interrupted: run the same command to continue" in errors
 
 
 SLOW = """
@@ -127,5 +142,5 @@ class Slow:
         yield Finished("stop")
 
 rows = ({"id": i, "text": str(i)} for i in range(100_000))
-print(json.dumps(ts.batch(rows, "out", model=Slow(), concurrency=4).as_dict()))
+print(ts.batch(rows, "out", model=Slow(), concurrency=4))
 """

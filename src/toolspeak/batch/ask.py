@@ -14,6 +14,7 @@ from ..errors import (
     MissingExtra,
     ModelError,
     ServerFailed,
+    TemplateError,
     ToolspeakError,
     UnknownModel,
     UsageError,
@@ -30,6 +31,7 @@ from ..verbs import Job, Options, job
 from ..wire.dialect import Dialect
 from .openai_batch import OpenAITask
 from .prompts import Prompt
+from .rejections import Rejected
 from .row import Record, Row
 from .runner import REFUSALS
 from .task import VERBS, RowOutcome, Task, Verb, extracting
@@ -41,23 +43,29 @@ IDEMPOTENCY = "idempotency_key"
 STOPPING = (KeyRefused, WeightsError, MissingExtra, UnknownModel)
 """Errors that every row would get: they end the job, which can be continued later."""
 
+REJECTING = (ModelError, TemplateError)
+"""Errors that may be the fault of the row or of the job."""
+
 
 @dataclass(slots=True)
 class Asker:
     """Sends one row after another to a model.
 
     `begun` is called with the names before calls of a row are run. A row whose calls have run is not started again when
-    the model fails later, unless `again` is set: it ends with that error.
+    the model fails later, unless `again` is set: it ends with that error. `replied`: the model has replied to a row.
     """
 
     task: Task | OpenAITask
     job: Job
+    replied: bool = False
     begun: Callable[[Row, str], None] = lambda row, names: None
     again: bool = False
 
-    async def answer(self, row: Row) -> Record:
-        """Return the record of a row. Raises errors in STOPPING and `runner.REFUSALS`; any other error goes into the
-        record."""
+    async def answer(self, row: Row) -> Record | Rejected:
+        """Return the record of a row, or a Rejected with it if the model has rejected every row so far.
+
+        Raises errors in STOPPING and `runner.REFUSALS`; any other error goes into the record.
+        """
         request = self.task.requests([row])[0]
         if isinstance(request, ToolspeakError):
             return self.task.records([row], [RowOutcome(error=request)])[0]
@@ -74,7 +82,11 @@ class Asker:
         except Exception as failure:  # noqa: BLE001 - a bad row is a row with an error, never the end of the job
             error = failure
         outcome = RowOutcome(reply, error, spent, time.perf_counter() - began, max(1, len(spent)), int(time.time()))
-        return self.task.records([row], [outcome])[0]
+        record = self.task.records([row], [outcome])[0]
+        self.replied |= bool(spent)
+        if not self.replied and isinstance(error, REJECTING):
+            return Rejected(record, error)
+        return record
 
     async def _reply(self, row: Row, plan: Plan[Reply], ran: list[ToolCall]) -> Reply:
         job = self.job

@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import UsageError
 from .inputs import Input
 from .prompts import Prompt
-from .row import Id, Item, Row, content_id
+from .row import Id, Item, Row, content_id, is_null
 from .store import Store
 
 CHUNK = 64
@@ -91,7 +91,7 @@ class Identifier:
         if self.column is None:
             return content_id(item.data), item.problem
         value: Any = item.data.get(self.column)
-        if value in (None, ""):
+        if is_null(value) or value == "":
             return "", f"there is no id in the column {self.column!r}"
         if type(value) not in (str, int):
             return (

@@ -16,8 +16,8 @@ from typing import IO, Any, cast
 
 from ..errors import UsageError
 from . import openai_batch
-from .parquet import arrow_items, parquet_items, parquet_rows
-from .row import Item, is_unicode
+from .parquet import arrow_items, library, parquet_items, parquet_rows
+from .row import Item, is_null, is_unicode
 
 LONGEST_LINE = 64 * 2**20
 """The most bytes of a line of JSON; a longer one is a problem."""
@@ -49,9 +49,8 @@ def open_input(rows: Any) -> Input:
         return _file(Path(rows).expanduser())
     if isinstance(rows, Input):
         return rows
-    if hasattr(rows, "to_dict") and hasattr(rows, "columns"):  # a data frame, whose iteration would yield columns
-        rows = rows.to_dict("records")
-    if type(rows).__module__.partition(".")[0] == "pyarrow":
+    rows = _frame_rows(rows)
+    if _is_arrow(rows):
         return _arrow(rows)
     if isinstance(rows, Mapping | bytes) or not isinstance(rows, Iterable):
         raise UsageError(
@@ -62,8 +61,31 @@ def open_input(rows: Any) -> Input:
     return Input("rows", lambda: _values(values), isinstance(values, list | tuple), total=total)
 
 
+def _frame_rows(frame: Any) -> Any:
+    """Return the rows of a data frame, whose own iteration would yield columns: dicts, or Arrow's record batches.
+
+    Anything else is returned as it is.
+    """
+    if hasattr(frame, "iloc"):  # pandas has several nulls, and which one is in a column depends on its version
+        records = frame.to_dict("records")
+        return [{name: None if is_null(cell) else cell for name, cell in record.items()} for record in records]
+    if hasattr(frame, "to_dicts"):  # polars
+        return frame.to_dicts()
+    if hasattr(frame, "__arrow_c_stream__") and not _is_arrow(frame):
+        return library("pyarrow").RecordBatchReader.from_stream(frame)
+    if hasattr(frame, "collect_schema"):
+        raise UsageError(f"rows: expected a table, received a {type(frame).__name__}: pass .collect()")
+    return frame
+
+
+def _is_arrow(rows: Any) -> bool:
+    return type(rows).__module__.partition(".")[0] == "pyarrow"
+
+
 def _arrow(table: Any) -> Input:
     """Return the input for an Arrow table, or for record batches that can be read once."""
+    if isinstance(table, library("pyarrow").RecordBatch):
+        table = library("pyarrow").Table.from_batches([table])
     columns, repeatable = tuple(table.schema.names), hasattr(table, "to_batches")
     total = table.num_rows if hasattr(table, "num_rows") else None
     return Input("the table", lambda: arrow_items(table), repeatable, columns, total, form="parquet")

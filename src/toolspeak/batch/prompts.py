@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ..errors import UsageError
-from .row import Messages, is_unicode
+from .row import Messages, is_empty, is_null, is_unicode
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,14 @@ class Prompt:
         return "" if absent is None else f"no column {absent!r}; the columns are: {', '.join(map(str, columns))}"
 
     def messages(self, data: Mapping[str, Any]) -> Messages:
-        """Return the messages for a row. Raises UsageError if a column is missing or empty."""
+        """Return the messages for a row. Raises UsageError if a column is missing, or if all of them are empty.
+
+        An empty cell beside others inserts nothing.
+        """
         if wrong := self.missing(data):
             raise UsageError(wrong)
+        if self.columns:
+            _check_not_empty(self.columns, data)
         if self.column:
             value = data[self.column]
             if isinstance(value, list):
@@ -64,9 +69,16 @@ def prompt(source: str) -> Prompt:
     return Prompt(source, parts=tuple((text, name) for text, name, _, _ in parsed))
 
 
+def _check_not_empty(columns: Collection[str], data: Mapping[str, Any]) -> None:
+    if all(is_empty(data[name]) for name in columns):
+        quoted = ", ".join(map(repr, dict.fromkeys(columns)))
+        what = f"column {quoted} is" if len(set(columns)) == 1 else f"columns {quoted} are"
+        raise UsageError(f"the {what} empty")
+
+
 def _text(name: str, value: Any) -> str:
-    if value is None:
-        raise UsageError(f"the column {name!r} is empty")
+    if is_null(value):
+        return ""
     text = value if isinstance(value, str) else str(value)
     if not is_unicode(text):
         raise UsageError(f"the column {name!r} is not UTF-8")

@@ -101,6 +101,21 @@ def is_unicode(text: str) -> bool:
     return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
+def is_null(value: Any) -> bool:
+    """Whether a cell has no value: None, NaN, or pandas' NaT or NA. These do not equal themselves."""
+    if value is None or isinstance(value, str):
+        return value is None
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):  # NA is neither equal nor unequal; nor is an array, which is a value
+        return type(value).__name__ == "NAType"
+
+
+def is_empty(value: Any) -> bool:
+    """Whether a cell has nothing to send: null, a text without letters, or an empty list."""
+    return not value.strip() if isinstance(value, str) else value == [] if isinstance(value, list) else is_null(value)
+
+
 def digest(value: Any, digits: int = 16) -> str:
     """Return the first `digits` hexadecimal digits of the SHA-256 of JSON data."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)

@@ -24,6 +24,7 @@ from typing import Any, Literal, Protocol
 from ..errors import ModelError, ModelUnreachable, RateLimited, ServerFailed, StreamCut
 from ..models.retries import passing, retried
 from .limiter import Limiter
+from .rejections import Rejected, common_error
 from .row import Item, Record, Row, unreadable
 from .store import BEGUN, DONE, FAILED, UNREADABLE
 from .summary import Summary
@@ -70,7 +71,8 @@ class Identify(Protocol):
 
 
 class Runner:
-    """One run over an input. `answer` returns the record of a row; an exception that is not a refusal ends the run.
+    """One run over an input. `answer` returns the record of a row, which waits if it is in a Rejected; an exception that
+    is not a refusal ends the run.
 
     `progress` is called with the summary after each commit. `retry_errors` repeats rows whose record is an error. A
     Runner is used once.
@@ -98,6 +100,8 @@ class Runner:
         self._reading: asyncio.Task[None] | None = None
         self._failure: BaseException | None = None
         self._added: list[tuple[Record, int]] = []
+        self._waiting: list[tuple[int, int, Rejected]] = []
+        """Place, shard and outcome of the rejected rows whose records wait; see `rejections`."""
         self._under_way: Counter[int] = Counter()
         self._changed: set[int] = set()
         self._front = 0
@@ -180,6 +184,11 @@ class Runner:
     async def _handle(self, row: Row, state: int, part: int) -> None:
         try:
             record = await self._record(row, state)
+            if isinstance(record, Rejected):
+                self._hold(row.place, part, record)
+                return
+            if self._waiting and record.attempts:  # the model replied: those were errors of their rows
+                self._store_waiting()
             self.store.add(row.place, record)
         except Exception as error:  # noqa: BLE001 - raised again by `run`
             self._window.release()
@@ -190,7 +199,7 @@ class Runner:
         else:
             self._commit_soon(record, part)
 
-    async def _record(self, row: Row, state: int) -> Record:
+    async def _record(self, row: Row, state: int) -> Any:
         if state in self._uncertain:
             detail = self.store.begun(row.place)
             return Record(row.id, error=f"MayHaveRun: the process died after {detail} began; it may have run")
@@ -199,8 +208,8 @@ class Runner:
         except REFUSALS as error:
             return Record(row.id, error=f"{type(error).__name__}: {error}", attempts=TRIES)
 
-    async def _ask_once(self, row: Row) -> Record:
-        """Return the record of a row that is sent once, when the limiter allows it. Raises REFUSALS, JobEnds and what
+    async def _ask_once(self, row: Row) -> Any:
+        """Return the answer to a row that is sent once, when the limiter allows it. Raises REFUSALS, JobEnds and what
         `answer` raises."""
         begun = await self.limiter.acquire()
         try:
@@ -225,6 +234,28 @@ class Runner:
         first = self.limiter.first_refusal
         if first is not None and asyncio.get_running_loop().time() - first >= self.patience:
             raise JobEnds(error)
+
+    # -------------------------------------------------------------- rejected rows
+
+    def _hold(self, place: int, part: int, rejected: Rejected) -> None:
+        """Have the record of a rejected row wait. Ends the run if every row would get its error."""
+        self._window.release()
+        if self._failure is not None:
+            return
+        if self._waiting and self._waiting[0][2].reason != rejected.reason:
+            self._store_waiting()
+        self._waiting.append((place, part, rejected))
+        if error := common_error([one for *_, one in self._waiting]):
+            self._fail(error)
+
+    def _store_waiting(self) -> None:
+        """Add the records that waited; the next commit writes them."""
+        waiting, self._waiting = self._waiting, []
+        for place, part, rejected in waiting:
+            self.store.add(place, rejected.record)
+            self.summary.add(rejected.record)
+            self._changed.add(part)
+            self._under_way[part] -= 1
 
     # -------------------------------------------------------------- writing
 
@@ -265,6 +296,8 @@ class Runner:
         """Wait for the rows in progress, and write the remaining shards."""
         while self._running:
             await asyncio.wait(self._running)
+        if not self._stopped:
+            self._store_waiting()
         self._write_rest()
 
     def _write_rest(self) -> None:

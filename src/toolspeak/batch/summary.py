@@ -92,4 +92,6 @@ class Summary:
         parts.append(f"{self.prompt_tokens + self.completion_tokens:,} tokens")
         if self.cost is not None:
             parts.append(f"cost {self.cost:,.4f}")
+        if self.interrupted:
+            parts.append("interrupted")
         return "; ".join(parts)

@@ -75,9 +75,10 @@ def batch(
     the row's content. `verb` is decide (with `tools`), extract (with `kind`, a type or a JSON Schema) or run. A second
     call with the same arguments continues the job; see `docs/how-to/batch.md`.
 
-    A row that fails becomes a record with an error. Ctrl-C finishes the rows in progress, a second one does not. Raises
-    UsageError for an invalid input, option or directory, the ModelError that every row would get, and OSError if the
-    disk is full; finished rows stay.
+    A row that fails becomes a record with an error. Raises UsageError for an invalid input, option or directory, the
+    ModelError that every row would get, and OSError if the disk is full; finished rows stay. After Ctrl-C it finishes
+    and writes the rows in progress, and raises KeyboardInterrupt with the summary as its message; a second Ctrl-C
+    raises it at once.
     """
     job = BatchJob(rows, Path(out).expanduser(), prompt, id, verb, tools, kind, {**options, "model": model})
     return run_sync_here(job.run, job.stop)
@@ -203,13 +204,16 @@ class BatchJob:
             self.runner.stop()
         return await self.runner.run(feed(run.source, run.here), Identifier(store, self.id, run.prompt))
 
-    async def _checked(self, source: Input, identifier: Identifier) -> int:
-        """Return the number of rows, after a first pass that checks that ids are unique and columns exist."""
+    async def _checked(self, source: Input, identifier: Identifier) -> int | None:
+        """Return the number of rows, after a first pass that checks that ids are unique and columns exist. None if the
+        job is stopped meanwhile."""
         if source.columns is not None:
             identifier.check_columns(source.columns, source.name)
         for row, _ in identifier.rows(source):
             if row.place % EVERY == 0:
                 await asyncio.sleep(0)
+                if self.stopped:
+                    return None
         identifier.store.commit()
         return identifier.count
 

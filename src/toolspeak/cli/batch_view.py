@@ -25,6 +25,7 @@ class BatchProgress:
 
     def __init__(self) -> None:
         self.last = time.monotonic()
+        self.summary: Summary | None = None
         self.bar: Any = None
         if is_fancy(sys.stderr):
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -44,6 +45,7 @@ class BatchProgress:
 
     def update(self, summary: Summary) -> None:
         """Show the progress of the batch."""
+        self.summary = summary
         now = time.monotonic()
         if now - self.last < (EVERY if self.bar is None else FRAME):
             return

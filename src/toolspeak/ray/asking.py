@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ..batch.rejections import SAME, Rejected, common_error
 from ..batch.row import Item, Record, Row
 from ..batch.runner import Answer, Runner
 from ..batch.store import WAITING
@@ -28,7 +29,9 @@ class RowAsker:
         self._answers: dict[int, asyncio.Future[Record]] = {}
         self._rows: deque[Row] = deque()
         self._come = asyncio.Event()
-        self._runner = Runner(self, answer, Summary(Path()), concurrency=concurrency)
+        self._answer = answer
+        self._rejected: list[Rejected] = []
+        self._runner = Runner(self, self._record, Summary(Path()), concurrency=concurrency)
         self._running: asyncio.Task[Any] | None = None
 
     async def records(self, rows: Sequence[Row]) -> list[Record]:
@@ -57,6 +60,16 @@ class RowAsker:
                 future.cancel()
             elif not future.done():
                 future.set_exception(error)
+
+    async def _record(self, row: Row) -> Record:
+        """Return the record of a row. That of a rejected row does not wait, because the caller waits for it."""
+        outcome = await self._answer(row)
+        if not isinstance(outcome, Rejected):
+            return outcome
+        self._rejected = [*self._rejected[-SAME:], outcome]
+        if error := common_error(self._rejected):
+            raise error
+        return outcome.record
 
     # -------------------------------------------------------------- the runner's interfaces
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ from ..options import (
 if TYPE_CHECKING:
     from ...batch.summary import Summary
     from ...wire.dialect import Dialect
+    from ..terminal import Out
 
 
 @click.command(cls=Command)
@@ -149,15 +150,16 @@ def batch(
         tools = toolbox(files) if files else ()
         model_by_name(model, dialect)  # download it now, before a time limit runs
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        with BatchProgress() as view:
+        with _interruptible(to, as_json) as view:
             summary = (_on_cluster(address, workers) if on_ray else run_batch)(
                 source, out, options["prompt"], None if no_id else id_column,
                 verb=options["verb"] or ("extract" if schema else "decide"),
                 tools=tools, kind=kind, model=model, dialect=dialect, limits={"seconds": seconds}, format=form,
                 price=_price(price), progress=view.update, **settings, **sampling_of(options),
             )  # fmt: skip
-        to.json(summary.as_dict()) if as_json else to.line(str(summary))
-    _end(summary)
+        _write(to, summary, as_json)
+    if summary.errors + summary.standing:
+        raise click.exceptions.Exit(1)
 
 
 def _on_cluster(address: str | None, workers: int | None) -> Callable[..., Summary]:
@@ -171,13 +173,22 @@ def _on_cluster(address: str | None, workers: int | None) -> Callable[..., Summa
     return run
 
 
-def _end(summary: Summary) -> None:
-    """Exit with the code for the outcome of the rows."""
-    if summary.interrupted:
+@contextlib.contextmanager
+def _interruptible(to: Out, as_json: bool) -> Generator[BatchProgress]:
+    """Yield the view of the progress. After Ctrl-C, write the summary as far as the batch got."""
+    view = BatchProgress()
+    try:
+        with view:
+            yield view
+    except KeyboardInterrupt:
+        if view.summary is not None:
+            _write(to, view.summary, as_json)
         click.echo("interrupted: run the same command to continue", err=True)
-        raise KeyboardInterrupt
-    if summary.errors + summary.standing:
-        raise click.exceptions.Exit(1)
+        raise
+
+
+def _write(to: Out, summary: Summary, as_json: bool) -> None:
+    to.json(summary.as_dict()) if as_json else to.line(str(summary))
 
 
 def _price(text: str | None) -> tuple[float, float] | None:
