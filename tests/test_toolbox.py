@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextvars
 import functools
 import io
@@ -14,7 +15,9 @@ import threading
 import time
 import traceback
 from collections.abc import AsyncIterator
+from html import escape
 from typing import Annotated, Any, Literal
+from urllib.parse import quote, quote_plus
 
 import pytest
 
@@ -662,6 +665,54 @@ class TestWhatAModelReadsOfAnException:
 
         text, _ = self.read(ts.Toolbox(query), key="sk-live-12345")
         assert "[hidden] is not valid, 7 times" in text
+
+    @pytest.mark.parametrize("secret", ["AB+Cd=ef/gh'ij\"kl&x7", "päss-wörd-of-somebody"])
+    @pytest.mark.parametrize(
+        "form",
+        [
+            lambda text: quote(text, safe=""),
+            quote_plus,
+            repr,
+            json.dumps,
+            escape,
+            lambda text: base64.b64encode(f"me:{text}".encode()).decode(),
+            lambda text: text.encode().hex(),
+            lambda text: f"{text[:12]}...",
+        ],
+    )
+    def test_nothing_that_the_application_gave_it_in_other_notations(self, form: Any, secret: str) -> None:
+        def query(key: Annotated[str, ts.Injected]) -> str:
+            raise ValueError(f"401 for https://api.example/?key={form(key)} today")
+
+        text, error = self.read(ts.Toolbox(query), key=secret)
+        assert form(secret) in error
+        assert json.loads(text)["error"]["message"].count("[hidden]") == 1
+        assert [
+            part for part in (form(secret), secret[:9], secret[-9:]) if part in json.loads(text)["error"]["message"]
+        ] == []
+
+    @pytest.mark.parametrize(
+        ("address", "seen"),
+        [
+            ("postgres://app:pa/ss@db:5432/x", "postgres://app:[hidden]@db:5432/x"),
+            ("redis://:a#b?c@h", "redis://:[hidden]@h"),
+            ("https://ghp_0123456789abcdef@git.example/x.git", "https://[hidden]@git.example/x.git"),
+            ("ssh://git@git.example/x.git", "ssh://git@git.example/x.git"),
+            ("http://h:8080/@scope/x", "http://h:8080/@scope/x"),
+        ],
+    )
+    def test_no_password_that_a_url_should_not_contain(self, address: str, seen: str) -> None:
+        def query() -> str:
+            raise ConnectionError(f"cannot reach {address}.")
+
+        assert f"cannot reach {seen}." in self.read(ts.Toolbox(query))[0]
+
+    def test_a_long_text_of_the_application_is_found_as_it_is(self) -> None:
+        def query(text: Annotated[str, ts.Injected]) -> str:
+            raise ValueError(f"bad: {text[:10]} {text}")
+
+        text, _ = self.read(ts.Toolbox(query), text="a line of text\n" * 1_000)
+        assert "a line of" not in text
 
     def test_nothing_at_all_where_that_is_wanted(self) -> None:
         def query() -> str:

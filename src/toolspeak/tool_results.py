@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from typing import Any, cast
 
@@ -19,10 +19,10 @@ from .schema.phrases import beginning
 LIMIT = 16_000
 """The default limit of a result in characters."""
 
-HIDDEN = 4
-"""Injected texts shorter than this are not removed from errors: they may occur there by chance."""
-_PASSWORD = re.compile(r"(?<=://)([^\s/@:]{0,256}):[^\s/]{1,1024}@")
-"""The user and password in a URL."""
+_PASSWORD = re.compile(r"(?<=://)([^\s/@:]{0,256}):(?!\d{1,5}[/?#])\S{1,1024}@")
+"""The user and password in a URL. A password may contain a slash, though it should not, and an @."""
+_TOKEN = re.compile(r"(?<=://)[^\s/@:]{16,1024}@")
+"""A user in a URL that is so long that it may be a token, such as that of a Git server."""
 
 _DEPTH = 50
 _OBJECT = 16
@@ -298,11 +298,11 @@ def fair_share(sizes: list[int], room: int) -> int:
     return share
 
 
-def exception_text(error: BaseException, show: bool = True, hidden: Sequence[str] = ()) -> str:
+def exception_text(error: BaseException, show: bool = True, clean: Callable[[str], str] = str) -> str:
     """An error as a model reads it: JSON with its type, its message and, for a call, its problems. There is no
     traceback.
 
-    Passwords in URLs and the `hidden` texts are removed from the exceptions of a tool's function. With `show` false
+    Passwords in URLs, and what `clean` removes, are missing in the exceptions of a tool's function. With `show` false
     the whole message is omitted, unless the function itself raised a ToolError, which is meant for the model.
     """
     cause = error.__cause__ if type(error) is ToolError else None
@@ -311,7 +311,7 @@ def exception_text(error: BaseException, show: bool = True, hidden: Sequence[str
     if cause is not None and not show and not isinstance(cause, ToolError):
         exception, text = error, "the tool failed"
     if cause is not None:
-        text = _without_secrets(beginning(text, 20_000), hidden)
+        text = _TOKEN.sub("[hidden]@", _PASSWORD.sub(r"\1:[hidden]@", clean(beginning(text, 20_000))))
     fields: dict[str, Any] = {"type": type(exception).__name__, "message": beginning(text, 2_000)}
     if isinstance(error, CallError) and error.problems:
         fields["problems"] = [
@@ -319,9 +319,3 @@ def exception_text(error: BaseException, show: bool = True, hidden: Sequence[str
             for p in error.problems
         ]
     return result_text({"error": fields}, 8_000)
-
-
-def _without_secrets(text: str, hidden: Sequence[str]) -> str:
-    for one in sorted(hidden, key=len, reverse=True):
-        text = text.replace(one, "[hidden]") if len(one) >= HIDDEN else text
-    return _PASSWORD.sub(r"\1:[hidden]@", text)

@@ -51,7 +51,7 @@ OUTSIDE = [
     "build", "build/", "build/.", "build/..", "build/../x", "build/x/../../y", "build/x/..", "/build/x", "../build/x", "xbuild/x",
     "Build/x", "build\\..\\x", "build/..\\x", "build/%2e%2e/x", "build/%2E%2E%2Fx", "build/%252e%252e/x", "build%2fx",
     "build/．．/x", "build／x", "build/\x00../x", "build/x\x00", "build/\u202ex", "build/\u200bx", "bu\u00adild/x", "", " build/x",
-    "~/build/x", "file:build/x", "buіld/x",
+    "~/build/x", "file:build/x", "buіld/x", "build/．", "build/ ", "build// ", "build/\u2024", "build/ ./x",
 ]  # fmt: skip
 
 
@@ -81,6 +81,7 @@ def test_every_member_of_a_list_must_be_allowed() -> None:
         ("/etc/passwd", "deny"), ("/etc", "deny"), ("/etc/", "deny"), ("//etc//passwd", "deny"), ("/ETC/passwd", "deny"),
         ("/tmp/../etc/passwd", "deny"), ("/tmp/%2e%2e/etc/passwd", "deny"), ("\\etc\\passwd", "deny"), ("/e\u200btc/x", "deny"),
         ("/ｅｔｃ/passwd", "deny"), ("/./etc/x", "deny"), ("/tmp/x", "allow"), ("/etcetera", "allow"),
+        ("file:///etc/passwd", "deny"), ("FILE:/etc/passwd", "deny"), (" file://localhost/tmp/../etc/x", "deny"), ("file:///tmp/x", "allow"),
         ("/tmp/../x", "ask"), ("..\\x", "ask"), (["/tmp/x", "/etc/x"], "deny"), (["/tmp/x"], "allow"),
         (5, "ask"), (None, "ask"), ({"a": "/etc/x"}, "ask"), ("/tmp/" + "x" * 20_000, "ask"),
     ],
@@ -109,8 +110,10 @@ def test_a_rule_for_every_tool_does_not_mean_tools_without_its_argument() -> Non
     policy = ts.Policy(allow=["*"], deny=['*(path="/etc/**")'])
     assert policy.decide(call("fetch", url="x"), tools=[ts.tool(fetch)]).verdict == "allow"
     assert policy.decide(call("fetch", url="x")).verdict == "ask"  # nobody knows the tool
-    elsewhere = ts.Tool("fetch", "", {"properties": {}, "anyOf": [{"properties": {"path": {"type": "string"}}}]})
-    assert policy.decide(call("fetch", url="x"), tools=[elsewhere]).verdict == "ask"
+    path = {"properties": {"path": {"type": "string"}}}
+    for more in ({"anyOf": [path]}, {"dependentSchemas": {"url": path}}):
+        elsewhere = ts.Tool("fetch", "", {"properties": {}, **more})
+        assert policy.decide(call("fetch", url="x"), tools=[elsewhere]).verdict == "ask"
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,8 @@ _LINE_BREAKS = frozenset("\n\r\t")
 HIDDEN = frozenset(["Cc", "Cf", "Cs", "Co", "Cn"])
 """Unicode categories of characters that are invisible or affect visible ones."""
 _ENCODED = re.compile(r"\\|%(?:2e|2f|5c|00|25)", re.IGNORECASE)
+_FILE = re.compile(r"\Afile:(?://[^/]*)?(?=/)", re.IGNORECASE)
+"""What a file's address has before its path."""
 _PIECES = re.compile(r"/\*\*\Z|\*\*/|\*{2,}|\*|.", re.DOTALL)
 
 
@@ -128,7 +130,9 @@ def _is_clear(pattern: str, text: str) -> bool:
 def _has_other_readings(path: str) -> bool:
     """Whether a path leads upward, or elsewhere after a program decodes it."""
     normal = unicodedata.normalize("NFKC", path)
-    return any((_ENCODED.search(normal), ".." in normal.split("/"), normal.count("/") != path.count("/")))
+    nothing = [part.strip() in ("", ".") for part in normal.split("/")]  # a space alone may count as nothing
+    seeming = [part in ("", ".") for part in path.split("/")]
+    return any((_ENCODED.search(normal), ".." in normal.split("/"), nothing != seeming))
 
 
 def _parts(path: str) -> tuple[str, list[str]]:
@@ -160,7 +164,7 @@ def _readings(text: str) -> Iterator[str]:
     """Yield the possible readings of a text."""
     plain, decoded = _skeleton(text), _skeleton(unquote(unquote(text)))
     for reading in dict.fromkeys((text, plain, decoded, plain.replace("\\", "/"), decoded.replace("\\", "/"))):
-        for one in dict.fromkeys((reading, reading.strip())):
+        for one in dict.fromkeys((reading, reading.strip(), _FILE.sub("", reading.strip()))):
             yield one
             yield _joined(one)
             yield _resolved(one)

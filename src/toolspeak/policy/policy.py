@@ -24,7 +24,9 @@ from .rules import EFFECTS, Rule, is_there, parsed, rule
 Verdict = Literal["allow", "ask", "deny"]
 VERDICTS = get_args(Verdict)
 ORIGINS = get_args(Origin)
-ELSEWHERE = frozenset(["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "patternProperties"])
+ELSEWHERE = frozenset([
+    "$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "patternProperties"
+])  # fmt: skip
 """Keywords of a schema under which it may define further arguments."""
 STRICTER: Mapping[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
 

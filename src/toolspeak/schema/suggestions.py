@@ -51,11 +51,17 @@ def listed(names: Collection[str], at_most: int = 40) -> str:
 
 def free_name(name: str, used: Container[str]) -> str:
     """The name, with a number at its end if it is taken."""
-    free, count = name, 1
-    while free in used:
+    return name if name not in used else numbered(name, used, {})
+
+
+def numbered(name: str, used: Container[str], last: dict[str, int]) -> str:
+    """The name with the first number behind it that is not taken. `last` keeps the last number of each name, so that the
+    cost of many equal names does not grow with their square."""
+    count = last.get(name, 1) + 1
+    while f"{name}_{count}" in used:
         count += 1
-        free = f"{name}_{count}"
-    return free
+    last[name] = count
+    return f"{name}_{count}"
 
 
 def _close(wanted: str, names: Collection[str], at_most: int, cutoff: float) -> list[str]:

@@ -20,9 +20,11 @@ from ..schema.nonblocking_json import loads_or
 
 EXACT = 8
 """The shortest secret that is removed from successful answers."""
+LONGEST = 1_000
+"""The longest secret that is searched in other notations."""
 PIECE = 50_000
 """The characters that are searched in one step. The library for patterns lets no other thread run during a step."""
-WIDEST = 12
+WIDEST = 20
 """The most characters for one character of a secret."""
 
 
@@ -48,7 +50,7 @@ class Secrets:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._secrets = list(dict.fromkeys(filter(None, secrets)))
-        long = sorted({one for one in self._secrets if len(one) >= EXACT}, key=len, reverse=True)
+        long = sorted({one for one in self._secrets if EXACT <= len(one) <= LONGEST}, key=len, reverse=True)
         forms = [form for one in long for form in ("".join(map(_any_form, one)), *_coded_forms(one))]
         self._escaped = re.compile("|".join(forms)) if forms else None
         self._longest = WIDEST * max(map(len, long), default=0)
@@ -102,9 +104,14 @@ def _any_letter(letters: str) -> str:
 def _any_form(character: str) -> str:
     """Return a pattern of all notations of a character in JSON, XML and URLs."""
     code = ord(character)
-    digits = "".join(f"[{c}{c.upper()}]" if c.isalpha() else c for c in f"{code:x}")
+    digits = _any_case(f"{code:x}")
     forms = [re.escape(character), rf"\\{{1,4}}u0{{0,3}}{digits}", f"&#0{{0,4}}{code};", f"&#[xX]0{{0,4}}{digits};"]
-    forms += [rf"\\{{1,4}}{re.escape(character)}"] if character in '"\\/' else []
+    forms += [rf"\\{{1,4}}{re.escape(character)}"] if character in "\"\\/'" else []
     forms += [f"&{named};"] if (named := codepoint2name.get(code)) else []
-    forms += [f"%(?:25)?{digits}"] if 0x10 <= code < 0x80 else []
+    forms += ["".join(f"%(?:25)?{_any_case(f'{byte:02x}')}" for byte in character.encode("utf-8", "replace"))]
     return f"(?:{'|'.join(forms)})"
+
+
+def _any_case(digits: str) -> str:
+    """Return a pattern of hexadecimal digits in small letters and capitals."""
+    return "".join(f"[{c}{c.upper()}]" if c.isalpha() else c for c in digits)

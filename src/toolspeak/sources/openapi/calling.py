@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from ...api.upstream_errors import excerpt
 from ...errors import ToolError
+from ...running import in_thread
 from ...schema.nonblocking_json import loads_or
 from ..definition_checks import refuse_unsendable
 from ..secret_removal import Secrets
@@ -43,14 +44,19 @@ def function_of(
             answer = await exchange(sent, credentials, bounds)
         except ToolError as error:
             raise ToolError(secrets.out_of(f"{found.method.upper()} {found.path}: {error}")) from None
-        text = _text(answer)
-        if not 200 <= answer.status < 300:
-            raise ToolError(_refusal(operation, answer, text, secrets, advice))
-        return _value(answer, text, secrets)
+        return await in_thread(lambda: _outcome(operation, answer, secrets, advice))
 
     call.__name__ = call.__qualname__ = found.name
     call.__doc__ = operation.description
     return call
+
+
+def _outcome(operation: Operation, answer: Answer, secrets: Secrets, advice: str) -> Any:
+    """Return the result of a response, or raise a ToolError. A large one takes a second to search for secrets."""
+    text = _text(answer)
+    if not 200 <= answer.status < 300:
+        raise ToolError(_refusal(operation, answer, text, secrets, advice))
+    return _value(answer, text, secrets)
 
 
 def _target(path: str, filled: Mapping[str, str]) -> str:
@@ -174,9 +180,9 @@ def _text(answer: Answer) -> str | None:
 def _value(answer: Answer, text: str | None, secrets: Secrets) -> Any:
     """Return the result of a successful response: JSON data, text, or a description of other content."""
     if not answer.body:
-        return f"{answer.status} {answer.reason}".strip()
+        return secrets.out_of(f"{answer.status} {answer.reason}".strip(), exact=True)
     if text is None:
-        kind = answer.headers.get("Content-Type", "application/octet-stream")
+        kind = secrets.out_of(answer.headers.get("Content-Type", "application/octet-stream"), exact=True)
         return {"content_type": kind, "bytes": len(answer.body), "note": "the content is not text and is not shown"}
     text = secrets.out_of(text, exact=True)
     if form_of(answer.headers.get("Content-Type", "text/plain")) == "json" or text[:1] in "[{":
@@ -185,7 +191,11 @@ def _value(answer: Answer, text: str | None, secrets: Secrets) -> Any:
 
 
 def _refusal(operation: Operation, answer: Answer, text: str | None, secrets: Secrets, advice: str) -> str:
-    said = "a body that is not text" if text is None else excerpt(secrets.out_of(text), MOST_CHARACTERS)
+    said = (
+        "a body that is not text"
+        if text is None
+        else excerpt(secrets.out_of(text[: 20 * MOST_CHARACTERS]), MOST_CHARACTERS)
+    )
     where = f"{operation.named.method.upper()} {operation.named.path}"
     message = f"{where} answered {answer.status} {excerpt(answer.reason, 100)}".strip() + (f": {said}" if said else "")
     if answer.status in (401, 403) and advice:

@@ -13,9 +13,12 @@ from ...drive import run_sync
 from ...errors import UsageError
 from ...files import read_text
 from ...schema.phrases import clipped, short
+from ...schema.value_count import has_more
 
 LARGEST = 64_000_000
 """The most bytes of a document."""
+MOST = 5_000_000
+"""The most values of a document, also after expansion of YAML's aliases."""
 HOPS = 20
 """The longest chain of references."""
 
@@ -92,7 +95,9 @@ def _read(text: str, name: str) -> Any:
     if not text.lstrip().startswith("{"):
         from .yamltext import read_yaml
 
-        return read_yaml(text, name)
+        return read_yaml(text, name, MOST)
+    if has_more(text, MOST):
+        raise UsageError(f"{name} has more than {MOST:,} values")
     try:
         return json.loads(text, parse_constant=_no_number)
     except json.JSONDecodeError as error:

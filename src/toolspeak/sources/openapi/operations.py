@@ -4,12 +4,13 @@ each argument."""
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from ...errors import UsageError
 from ...schema.phrases import clipped, short
+from ...schema.suggestions import numbered
 from .auth import Keys
 from .bodies import chosen, form_of
 from .document import Document
@@ -67,6 +68,7 @@ class Operation:
 def operations_of(document: Document) -> list[NamedOperation]:
     """Return every operation of a document in order, each with a unique name that every API accepts."""
     used: set[str] = set()
+    last: dict[str, int] = {}
     named: list[NamedOperation] = []
     for path, raw in cast("Mapping[str, Any]", document.data.get("paths") or {}).items():
         if path.startswith("x-"):
@@ -80,13 +82,13 @@ def operations_of(document: Document) -> list[NamedOperation]:
             if method not in METHODS:
                 continue
             one = document.follow(node, f"#/paths/{path}/{method}")
-            name = _name(one.get("operationId"), method, path, used)
+            name = _name(one.get("operationId"), method, path, used, last)
             used.add(name)
             named.append(NamedOperation(name, method, path, item, one))
     return named
 
 
-def _name(operation_id: Any, method: str, path: str, used: set[str]) -> str:
+def _name(operation_id: Any, method: str, path: str, used: set[str], last: dict[str, int]) -> str:
     """Return the operation's id, else its method and path, with a number if that is taken."""
     told = _safe(operation_id) if isinstance(operation_id, str) else ""
     if told and not (told[0].isalpha() or told[0] == "_"):
@@ -95,10 +97,7 @@ def _name(operation_id: Any, method: str, path: str, used: set[str]) -> str:
     for name in filter(None, (told, plain)):
         if name not in used:
             return name
-    count = 2
-    while (name := f"{(told or plain)[: LONGEST - 8]}_{count}") in used:
-        count += 1
-    return name
+    return numbered((told or plain)[: LONGEST - 8], used, last)
 
 
 def _safe(text: str) -> str:
@@ -118,8 +117,9 @@ class Maker:
         properties: Fields = {}
         required: list[str] = []
         slots: list[Slot] = []
+        last: dict[str, int] = {}
         for node in self._parameters(named):
-            slot = self._slot(node, properties, named)
+            slot = self._slot(node, properties, last, named)
             if slot is None:
                 continue
             slots.append(slot)
@@ -170,7 +170,7 @@ class Maker:
         fixed = place == "header" and name.lower() in NOT_A_PARAMETER
         return fixed or (place, name.lower()) in self.keys.hidden
 
-    def _slot(self, node: Mapping[str, Any], used: Fields, named: NamedOperation) -> Slot | None:
+    def _slot(self, node: Mapping[str, Any], used: Fields, last: dict[str, int], named: NamedOperation) -> Slot | None:
         """Return where a parameter goes; None for one that the model does not set."""
         name, place = str(node["name"]), str(node["in"])
         where = f"{self.document.name}, at {named.where}/parameters: {short(name)}"
@@ -185,7 +185,7 @@ class Maker:
             raise UsageError(f"{where} has the style {short(style)}, which there is not in a {place}")
         explode = node.get("explode")
         return Slot(
-            _argument(name, place, used), cast("Place", place), name, style,
+            _argument(name, place, used, last), cast("Place", place), name, style,
             explode if isinstance(explode, bool) else style == "form",
             node.get("allowReserved") is True, "content" in node,
         )  # fmt: skip
@@ -245,7 +245,7 @@ class Maker:
         made = self._whole_body(form, media, schema, where)
         if isinstance(node.get("description"), str) and isinstance(made, dict):
             made = {"description": node["description"], **cast("Fields", made)}
-        argument = _argument("body", "whole", properties)
+        argument = _argument("body", "whole", properties, {})
         properties[argument] = made
         parts = (
             [self._field(name, encoding, {}, form) for name in cast("Mapping[str, Any]", encoding)]
@@ -265,7 +265,7 @@ class Maker:
         binary = form == "multipart" and _is_binary(node)
         explode = settings.get("explode")
         return Slot(
-            _argument(name, "field", ()), "field", name, "form" if plain else str(style),
+            _argument(name, "field", (), {}), "field", name, "form" if plain else str(style),
             explode if isinstance(explode, bool) else plain or style == "form",
             json=plain and (kind == "object" or "json" in str(settings.get("contentType"))), file=binary,
         )  # fmt: skip
@@ -304,18 +304,14 @@ def _as_text(schema: Any, slot: Slot) -> Any:
     return {key: value for key, value in node.items() if key != "format"} | {"contentEncoding": "base64"}
 
 
-def _argument(name: str, place: str, used: Iterable[str]) -> str:
+def _argument(name: str, place: str, used: Container[str], last: dict[str, int]) -> str:
     """Return the argument's name for a parameter: its own if APIs accept it, else one derived from it; always unique."""
     safe = re.sub(r"_{2,}", "_", re.sub(r"[^A-Za-z0-9_.-]+", "_", name)).strip("_.-")[:LONGEST] or "value"
     plain = name if re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", name) else safe
-    known = set(used)
     for one in (plain, f"{plain[: LONGEST - 8]}_{place}"):
-        if one not in known:
+        if one not in used:
             return one
-    count = 2
-    while (one := f"{plain[: LONGEST - 8]}_{count}") in known:
-        count += 1
-    return one
+    return numbered(plain[: LONGEST - 8], used, last)
 
 
 def _description(node: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from ...errors import InvalidTool, UsageError
-from ...schema.suggestions import free_name
+from ...schema.suggestions import numbered
 from ...schema.tidy import folded
 from ...schema.validators import judge
 from ...schema.walk import nodes, rebuild
@@ -32,6 +32,7 @@ FOLDED = 60
 """The most definitions of a tool for which those used once are inlined."""
 
 _DEFS = "#/$defs/"
+_Listed = tuple[dict[str, Any], list[str]]
 
 
 class Schemas:
@@ -42,6 +43,9 @@ class Schemas:
         self._names: dict[str, str] = {}
         self._ref_by_name: dict[str, str] = {}
         self._definitions: dict[str, Any] = {}
+        self._numbers: dict[str, int] = {}
+        self._fields: dict[int, _Listed | None] = {}
+        """The fields by the identity of a schema, because schemas may combine one another many times."""
 
     def translate(self, schema: Any, where: str) -> Any:
         """Return a converted schema, with references to `$defs` that `whole` adds."""
@@ -61,9 +65,15 @@ class Schemas:
         whole = {**schema, "$defs": dict(sorted(definitions.items()))}
         return folded(whole) if len(definitions) <= FOLDED else whole
 
-    def fields(self, schema: Any, where: str) -> tuple[dict[str, Any], list[str]] | None:
+    def fields(self, schema: Any, where: str) -> _Listed | None:
         """Return the properties of an object schema and which are required; None if it has other constraints."""
         node = self.document.follow(schema, where)
+        if id(node) not in self._fields:
+            self._fields[id(node)] = None  # also for a schema that combines itself
+            self._fields[id(node)] = self._fields_of(node, where)
+        return self._fields[id(node)]
+
+    def _fields_of(self, node: Mapping[str, Any], where: str) -> _Listed | None:
         if not _lists_its_fields(node):
             return None
         properties: dict[str, Any] = {}
@@ -100,7 +110,7 @@ class Schemas:
         if ref not in self._names:
             self.document.at(ref, where)
             last = re.sub(r"[^A-Za-z0-9_.-]+", "_", ref.rpartition("/")[2])[:64] or "Part"
-            name = free_name(last, self._ref_by_name)
+            name = last if last not in self._ref_by_name else numbered(last, self._ref_by_name, self._numbers)
             self._names[ref] = name
             self._ref_by_name[name] = ref
         return self._names[ref]

@@ -22,8 +22,8 @@ STYLES: dict[str, frozenset[str]] = {
     "field": frozenset({"form", "spaceDelimited", "pipeDelimited", "deepObject"}),
 }
 SEPARATORS = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}
-RESERVED = ":/?@!$'()*,;"
-"""Characters that `allowReserved` leaves unencoded. &, =, + and # are not among them: they would end a value."""
+RESERVED = ":/?@!$'()*,"
+"""Characters that `allowReserved` leaves unencoded. &, =, +, # and ; are not among them: for some servers, they end a value."""
 DEEP = 10
 """The most levels of a deepObject."""
 

@@ -10,8 +10,6 @@ from ...errors import MissingExtra, UsageError
 
 DEPTH = 200
 """The most levels of nesting."""
-MOST = 5_000_000
-"""The most values after expansion of aliases, which may refer to the same part many times."""
 
 _SCALARS = (
     ("tag:yaml.org,2002:bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
@@ -26,8 +24,9 @@ _SCALARS = (
 )
 
 
-def read_yaml(text: str, name: str) -> Any:
-    """Return the data in a YAML text. Raises UsageError for invalid text, MissingExtra without PyYAML."""
+def read_yaml(text: str, name: str, most: int) -> Any:
+    """Return the data in a YAML text. Raises UsageError for invalid text, and for more than `most` values after expansion
+    of aliases and merges (`<<`), which may refer to the same part many times; MissingExtra without PyYAML."""
     try:
         import yaml
     except ImportError as error:
@@ -50,7 +49,12 @@ def read_yaml(text: str, name: str) -> Any:
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > DEPTH:
                 raise UsageError(f"{name} is nested deeper than {DEPTH} levels")
-        data: Any = loader.get_single_data()
+        node: Any = loader.get_single_node()
+        if _unfolded(node, {}, name) > most:
+            raise UsageError(f"{name} expands into more than {most:,} values")
+        data: Any = None if node is None else loader.construct_document(node)
+    except UsageError:
+        raise
     except yaml.YAMLError as error:
         raise UsageError(f"{name} is neither JSON nor YAML: {_yaml_problem(error)}") from None
     except (ValueError, RecursionError) as error:
@@ -80,21 +84,20 @@ def _plain(data: Any, name: str) -> Any:
         raise UsageError(f"{name} contains a value that JSON cannot express: {type(value).__name__}")
 
     try:
-        if _unfolded(data, {}, name) > MOST:
-            raise UsageError(f"{name} expands into more than {MOST:,} values")
         return copied(data)
     except RecursionError:
         raise UsageError(f"{name} is nested too deeply") from None
 
 
-def _unfolded(value: Any, known: dict[int, int], name: str) -> int:
-    """Return the number of values after expansion of aliases; each part is visited once."""
-    if not isinstance(value, (dict, list)):
+def _unfolded(node: Any, known: dict[int, int], name: str) -> int:
+    """Return the number of values in a node of YAML after expansion; each node is visited once."""
+    parts: Any = getattr(node, "value", None)
+    if not isinstance(parts, list):
         return 1
-    key = id(cast("object", value))
+    key = id(cast("object", node))
     if key not in known:
         known[key] = 0  # under way
-        inner = cast("dict[Any, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value)
+        inner = (part[1] if isinstance(part, tuple) else part for part in cast("list[Any]", parts))
         known[key] = 1 + sum(_unfolded(part, known, name) for part in inner)
     if not known[key]:
         raise UsageError(f"{name} contains a part that is inside itself")
