@@ -94,10 +94,11 @@ def _name(operation_id: Any, method: str, path: str, used: set[str], last: dict[
     if told and not (told[0].isalpha() or told[0] == "_"):
         told = f"{method}_{told}"[:LONGEST]
     plain = _safe(f"{method}_{path}")
-    for name in filter(None, (told, plain)):
+    names = [*filter(None, (told, plain))]
+    for name in names:
         if name not in used:
             return name
-    return numbered((told or plain)[: LONGEST - 8], used, last)
+    return numbered(names[0][: LONGEST - 8], used, last)
 
 
 def _safe(text: str) -> str:

@@ -97,7 +97,9 @@ def _unfolded(node: Any, known: dict[int, int], name: str) -> int:
     key = id(cast("object", node))
     if key not in known:
         known[key] = 0  # under way
-        inner = (part[1] if isinstance(part, tuple) else part for part in cast("list[Any]", parts))
+        inner: list[Any] = [
+            cast("Any", part)[-1] if isinstance(part, tuple) else part for part in cast("list[Any]", parts)
+        ]
         known[key] = 1 + sum(_unfolded(part, known, name) for part in inner)
     if not known[key]:
         raise UsageError(f"{name} contains a part that is inside itself")
