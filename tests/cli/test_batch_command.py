@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import toolspeak as ts
-from toolspeak.cli import main
+from toolspeak.batch.summary import Summary
+from toolspeak.cli import batch_view, main
 
 TOOLS = """
 def refund(order: int) -> str:
@@ -112,6 +115,46 @@ def test_ctrl_c_finishes_what_is_under_way_and_is_raised(folder: Path) -> None:
     assert process.returncode == -signal.SIGINT
     assert f"KeyboardInterrupt: {len(asked)} rows in out; 0 tokens; interrupted\n" in errors
     assert sorted(row["id"] for row in ts.read_batch("out")) == sorted(map(int, asked))
+
+
+def summary_of(**fields: Any) -> Summary:
+    """A summary in the middle of a batch."""
+    return Summary(Path("calls"), rows=100, done=40, seconds=20.0, **fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "line"),
+    [
+        ({"limit": 16, "concurrency": 16}, "40 of 100 rows, 2.0 rows/s, about 0:30 min left"),
+        (
+            {"limit": 2, "concurrency": 16, "refusal": "429"},
+            "40 of 100 rows, 2.0 rows/s, 2 of 16 at once: 429, about 0:30 min left",
+        ),
+        (
+            {"limit": 1, "concurrency": 16, "refusal": "500", "refused": 75.0, "patience": 600.0},
+            "40 of 100 rows, waiting: 500 for every request for 1:15 min, the job ends after 10 min",
+        ),
+    ],
+)
+def test_a_line_of_a_log_says_when_and_which_and_why(
+    fields: dict[str, Any], line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(batch_view, "EVERY", 0)
+    with batch_view.BatchProgress() as view:
+        view.update(summary_of(**fields))
+    assert re.fullmatch(rf"\d\d:\d\d:\d\d calls: {re.escape(line)}\n", capsys.readouterr().err)
+
+
+def test_quiet_writes_no_progress(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(batch_view, "EVERY", 0)
+    command = ["batch", "in.csv", "out", "--tools", "tools.py", "--model", "scripted:replies.jsonl"]
+    assert main([*command, "--quiet"]) == 0
+    written = capsys.readouterr()
+    assert (written.out, written.err) == ("20 of 20 rows in out; 0 tokens\n", "")
+    assert main(command) == 0
+    assert " out: 20 of 20 rows" in capsys.readouterr().err
 
 
 def test_ctrl_c_on_the_command_line_writes_the_summary(folder: Path) -> None:

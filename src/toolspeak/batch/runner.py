@@ -22,7 +22,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, Literal, Protocol
 
 from ..errors import ModelError, ModelUnreachable, RateLimited, ServerFailed, StreamCut
-from ..models.retries import passing, retried
+from ..models.retries import backoff, passing, retried
 from .limiter import Limiter
 from .rejections import Rejected, common_error
 from .row import Item, Record, Row, unreadable
@@ -36,6 +36,10 @@ TRIES = 3
 
 REFUSALS = (RateLimited, ModelUnreachable, ServerFailed, StreamCut)
 """Errors after which a row is sent again."""
+OVERLOAD = frozenset({503, 529})
+"""The statuses with which a server says that it has too much to do."""
+FAILURE = 0.4
+"""How much any other failure of a server speaks for an overload, compared with a 429: half of the rows may fail."""
 
 Answer = Callable[[Row], Awaitable[Any]]
 Feed = Callable[[], Awaitable[Sequence[Item]]]
@@ -204,7 +208,7 @@ class Runner:
             detail = self.store.begun(row.place)
             return Record(row.id, error=f"MayHaveRun: the process died after {detail} began; it may have run")
         try:
-            return await retried(lambda: self._ask_once(row), _again)
+            return await retried(lambda: self._ask_once(row), _again, self._pause)
         except REFUSALS as error:
             return Record(row.id, error=f"{type(error).__name__}: {error}", attempts=TRIES)
 
@@ -223,14 +227,24 @@ class Runner:
         self.limiter.succeeded()
         return record
 
+    async def _pause(self, seconds: float) -> None:
+        """Wait before a row is sent again. Meanwhile another row has its place."""
+        self._window.release()
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            await self._window.acquire()
+
     def _refused(self, error: ModelError, begun: int) -> None:
-        """Slow down after a refusal; the limiter pauses all rows. Raises JobEnds if the server never answered, if a
-        quota is used up, and if everything was refused for too long."""
+        """Slow down after a refusal, if the limiter finds it necessary. Raises JobEnds if the server never answered, if
+        a quota is used up, and if everything was refused for too long."""
         if isinstance(error, ModelUnreachable) and not error.timed_out and not self._answered:
             raise JobEnds(error)
         if isinstance(error, RateLimited) and not passing(error):
             raise JobEnds(error)
-        self.limiter.refused(begun, getattr(error, "retry_after", None))
+        weight = FAILURE if isinstance(error, ServerFailed | StreamCut) and not _is_overload(error) else 1.0
+        self.limiter.refused(begun, getattr(error, "retry_after", None), weight, _reason(error))
+        self._note_progress()
         first = self.limiter.first_refusal
         if first is not None and asyncio.get_running_loop().time() - first >= self.patience:
             raise JobEnds(error)
@@ -324,15 +338,36 @@ class Runner:
 
     def _note_progress(self) -> None:
         self.summary.seconds = time.monotonic() - self.summary.began
-        self.summary.running, self.summary.limit = self.limiter.running, int(self.limiter.limit)
+        summary, limiter = self.summary, self.limiter
+        summary.running, summary.limit, summary.concurrency = limiter.running, int(limiter.limit), limiter.ceiling
+        summary.refusal, summary.patience, summary.refused = limiter.reason, self.patience, 0.0
+        if limiter.pauses and limiter.first_refusal is not None:
+            summary.refused = asyncio.get_running_loop().time() - limiter.first_refusal
         if self.progress is not None:
             self.progress(self.summary)
 
 
 def _again(error: ModelError, tried: int) -> float | None:
-    """Whether a row is asked again, by the rule of `models.retries`: without a pause of its own, since the limiter has
-    one for all. A row that may itself be the reason is asked a few times only."""
+    """Return the seconds until a row is sent again, by the rule of `models.retries`, but 0 if the server names a time:
+    the limiter then delays all rows. A row that may itself be the reason is sent a few times only."""
     if not isinstance(error, REFUSALS):
         return None
     bounded = isinstance(error, ServerFailed | StreamCut) or getattr(error, "timed_out", False)
-    return None if bounded and tried >= TRIES else 0.0
+    if bounded and tried >= TRIES:
+        return None
+    return backoff(tried) if getattr(error, "retry_after", None) is None else 0.0
+
+
+def _is_overload(error: ModelError) -> bool:
+    return getattr(error, "code", 0) in OVERLOAD
+
+
+def _reason(error: ModelError) -> str:
+    """Return a refusal in a few words, for the progress."""
+    if isinstance(error, RateLimited):
+        return "429"
+    if isinstance(error, ModelUnreachable):
+        return "no answer in time" if error.timed_out else "no connection"
+    if isinstance(error, StreamCut):
+        return "the reply broke off"
+    return str(getattr(error, "code", 0) or "the server failed")

@@ -18,7 +18,9 @@ class Summary:
     `rows` is the number of rows of the input, None while unknown. `done` rows have a record; `before` of them were
     written by an earlier run. `errors` rows of this run have an error, counted by kind in `kinds`. `standing` are
     errors of earlier runs that were left. `cost` is None without a price. `running` rows are in progress, at most
-    `limit`. `interrupted`: rows are left for the next run.
+    `limit`, which is `concurrency` or less. `refusal` says why it is less if the server refused too much, such as
+    `429`. The server has refused every request for `refused` seconds, after `patience` seconds the job ends.
+    `interrupted`: rows are left for the next run.
     """
 
     out: Path
@@ -36,6 +38,10 @@ class Summary:
     seconds: float = 0.0
     running: int = 0
     limit: int = 0
+    concurrency: int = 0
+    refusal: str = ""
+    refused: float = 0.0
+    patience: float = 0.0
     interrupted: bool = False
     began: float = field(default_factory=time.monotonic, repr=False)
 

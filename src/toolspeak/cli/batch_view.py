@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -21,13 +22,14 @@ FRAME = 0.1
 
 
 class BatchProgress:
-    """Progress of a batch on standard error: rows, rate, time left, tokens, cost, errors by kind."""
+    """Progress of a batch on standard error: rows, rate, time left, tokens, cost, errors by kind. None if `quiet`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, quiet: bool = False) -> None:
         self.last = time.monotonic()
         self.summary: Summary | None = None
         self.bar: Any = None
-        if is_fancy(sys.stderr):
+        self.every = math.inf if quiet else FRAME if is_fancy(sys.stderr) else EVERY
+        if self.every == FRAME:
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
             columns = (
@@ -47,19 +49,18 @@ class BatchProgress:
         """Show the progress of the batch."""
         self.summary = summary
         now = time.monotonic()
-        if now - self.last < (EVERY if self.bar is None else FRAME):
+        if now - self.last < self.every:
             return
         self.last = now
         if self.bar is None:
-            left = f", about {time_text(_left(summary))} left" if summary.rows and summary.rate else ""
-            parts = (_count(summary), f"{summary.rate:,.1f} rows/s", _spent(summary), _errors(summary))
-            click.echo(", ".join(filter(None, parts)) + left, err=True)
+            parts = (_count(summary), _pace(summary), _spent(summary), _errors(summary), _left(summary))
+            click.echo(f"{time.strftime('%H:%M:%S')} {summary.out}: {', '.join(filter(None, parts))}", err=True)
             return
         self.bar.update(
             self.task,
             completed=summary.done,
             total=summary.rows,
-            rate=f"{summary.rate:,.1f} rows/s, {summary.running} of {summary.limit}",
+            rate=_pace(summary),
             spent=_spent(summary),
             errors=visible(_errors(summary)),
         )
@@ -77,8 +78,19 @@ def _count(summary: Summary) -> str:
     return f"{summary.done:,} rows" if summary.rows is None else f"{summary.done:,} of {summary.rows:,} rows"
 
 
-def _left(summary: Summary) -> float:
-    return max(0, (summary.rows or 0) - summary.done) / summary.rate
+def _pace(summary: Summary) -> str:
+    """Return the rate, with the limit while the server refuses; if it refuses everything, until when it is asked."""
+    if summary.refused:
+        times = time_text(summary.refused), time_text(summary.patience)
+        return "waiting: {} for every request for {}, the job ends after {}".format(summary.refusal, *times)
+    limit = f", {summary.limit} of {summary.concurrency} at once: {summary.refusal}" if summary.refusal else ""
+    return f"{summary.rate:,.1f} rows/s{limit}"
+
+
+def _left(summary: Summary) -> str:
+    if not summary.rows or not summary.rate or summary.refused:
+        return ""
+    return f"about {time_text(max(0, summary.rows - summary.done) / summary.rate)} left"
 
 
 def _spent(summary: Summary) -> str:

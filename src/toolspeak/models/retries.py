@@ -48,8 +48,10 @@ async def retrying(attempt: Callable[[], AsyncGenerator[T]], wait: Wait) -> Asyn
         await asyncio.sleep(seconds)
 
 
-async def retried(work: Callable[[], Awaitable[T]], wait: Wait) -> T:
-    """Return the result of work with a single outcome, with the same retries."""
+async def retried(
+    work: Callable[[], Awaitable[T]], wait: Wait, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+) -> T:
+    """Return the result of work with a single outcome, with the same retries. `sleep` waits between them."""
     for tried in count(1):
         try:
             return await work()
@@ -57,7 +59,7 @@ async def retried(work: Callable[[], Awaitable[T]], wait: Wait) -> T:
             seconds = wait(error, tried)
             if seconds is None:
                 raise
-        await asyncio.sleep(seconds)
+        await sleep(seconds)
     raise AssertionError("there is always another try, or an error")
 
 
@@ -82,8 +84,13 @@ def pause(error: ModelError, tried: int) -> float | None:
         return None
     wait = error.retry_after if isinstance(error, (RateLimited, ServerFailed)) else None
     if wait is None:
-        return random.uniform(0, min(LONGEST, FIRST * 2 ** (tried - 1)))
+        return backoff(tried)
     return wait + random.uniform(0, min(0.25, wait)) if wait <= PATIENCE else None
+
+
+def backoff(tried: int) -> float:
+    """Return the seconds before the next attempt after `tried` attempts, if the server does not name them."""
+    return random.uniform(0, min(LONGEST, FIRST * 2 ** min(tried - 1, 10)))
 
 
 def passing(error: ModelError) -> bool:

@@ -101,6 +101,7 @@ if TYPE_CHECKING:
 @click.option("--price", metavar="IN,OUT", help="The price of a million input and output tokens.")
 @sampling_options
 @policy_option
+@click.option("-q", "--quiet", is_flag=True, help="Write no progress.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def batch(
     source: str,
@@ -117,6 +118,7 @@ def batch(
     on_ray: bool,
     address: str | None,
     workers: int | None,
+    quiet: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -150,7 +152,7 @@ def batch(
         tools = toolbox(files) if files else ()
         model_by_name(model, dialect)  # download it now, before a time limit runs
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        with _interruptible(to, as_json) as view:
+        with _interruptible(to, as_json, BatchProgress(quiet=quiet)) as view:
             summary = (_on_cluster(address, workers) if on_ray else run_batch)(
                 source, out, options["prompt"], None if no_id else id_column,
                 verb=options["verb"] or ("extract" if schema else "decide"),
@@ -174,9 +176,8 @@ def _on_cluster(address: str | None, workers: int | None) -> Callable[..., Summa
 
 
 @contextlib.contextmanager
-def _interruptible(to: Out, as_json: bool) -> Generator[BatchProgress]:
+def _interruptible(to: Out, as_json: bool, view: BatchProgress) -> Generator[BatchProgress]:
     """Yield the view of the progress. After Ctrl-C, write the summary as far as the batch got."""
-    view = BatchProgress()
     try:
         with view:
             yield view
