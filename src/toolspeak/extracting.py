@@ -7,13 +7,24 @@ from contextlib import aclosing
 from typing import Any, TypeVar, Unpack, cast, overload
 
 from . import drive
+from .errors import UsageError
 from .events import ArgumentsDelta, CallStart, Event, Finished, TextDelta
 from .plan import decide as deciding
-from .plan.extract import extraction
+from .plan.extract import Extraction, extraction
 from .plan.partial_value import partial_data, partial_value
 from .verbs import Options, Prompt, job
 
 T = TypeVar("T")
+
+
+def _extraction(prompt: object, kind: Any) -> Extraction:
+    """The extraction of a value of `kind`. Raises UsageError; it says so if the two arguments are swapped."""
+    try:
+        return extraction(kind)
+    except UsageError as error:
+        if isinstance(kind, (str, list)) and not isinstance(prompt, (str, list, bytes)):
+            error.args = (f"{error}. The text comes first, then the type: they may be swapped",)
+        raise
 
 
 @overload
@@ -22,7 +33,7 @@ async def aextract(prompt: Prompt, kind: type[T], *, tries: int | None = None, *
 async def aextract(prompt: Prompt, kind: Any, *, tries: int | None = None, **options: Unpack[Options]) -> Any: ...
 async def aextract(prompt: Prompt, kind: Any, *, tries: int | None = None, **options: Unpack[Options]) -> Any:
     """As `extract`, awaited."""
-    tool, build, read, _, wanted = extraction(kind)
+    tool, build, read, _, wanted = _extraction(prompt, kind)
     options["choice"] = tool.name
     task = await job(prompt, (tool,), options).ready()
     plan = deciding.call(task.request, read=read, wanted=wanted, **task.again(tries))
@@ -55,7 +66,7 @@ async def astream_extract(
     prompt: Prompt, kind: Any, *, tries: int | None = None, **options: Unpack[Options]
 ) -> AsyncGenerator[Any]:
     """As `stream_extract`, for `async for`."""
-    tool, build, read, wrapped, wanted = extraction(kind)
+    tool, build, read, wrapped, wanted = _extraction(prompt, kind)
     options["choice"] = tool.name
     task = await job(prompt, (tool,), options).ready()
     plan = deciding.call(task.request, read=read, wanted=wanted, **task.again(tries))

@@ -10,11 +10,11 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from itertools import count
 from typing import Any, cast
 
 from .errors import CallError, ToolError
 from .schema.phrases import beginning
+from .tables import table_rows, unique_names
 
 LIMIT = 16_000
 """The default limit of a result in characters."""
@@ -101,7 +101,7 @@ def _open(value: Any) -> Any:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return _of_bytes(bytes(cast("Any", value)))
     if isinstance(value, (datetime.date, datetime.time)):
-        return value.isoformat()
+        return value.isoformat() if value == value else None  # unequal to itself: NaT, a missing date of pandas
     if isinstance(value, (datetime.timedelta, Decimal, uuid.UUID, PurePath, complex)):
         return str(value)
     for kind in (str, int, float):
@@ -117,9 +117,11 @@ def _open(value: Any) -> Any:
 
 
 def _open_by_form(value: Any) -> Any:
-    """Converts types by their methods: models, named tuples, arrays, data frames, sets and lists."""
+    """Converts types by their methods: tables, models, named tuples, arrays, sets and lists."""
     if isinstance(value, type):
         return _own_text(value)
+    if (rows := table_rows(value)) is not None:
+        return rows
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json")
     if hasattr(value, "_asdict"):
@@ -129,7 +131,7 @@ def _open_by_form(value: Any) -> Any:
     if isinstance(value, (set, frozenset)):
         parts = list(cast("Iterable[Any]", value))
         return sorted(parts, key=lambda part: (type(part).__name__, repr(part)))
-    for reader in ("tolist", "to_dict"):  # arrays and their scalars, data frames
+    for reader in ("tolist", "to_list", "as_py", "to_dict"):  # arrays, columns and their scalars
         if callable(getattr(value, reader, None)):
             return getattr(value, reader)()
     if isinstance(value, Iterable) and hasattr(cast("Any", value), "__len__"):
@@ -194,13 +196,8 @@ def _own_text(value: Any) -> str:
 
 def _named(record: dict[Any, Any], inside: tuple[int, ...]) -> dict[str, Any]:
     """A dict with texts as keys. Of keys with the same text, the later ones get a number: `1`, `1 (2)`."""
-    named: dict[str, Any] = {}
-    for key, part in record.items():
-        name = text = _key(key)
-        if name in named:
-            name = next(new for n in count(2) if (new := f"{text} ({n})") not in named)
-        named[name] = jsonable(part, inside)
-    return named
+    names = unique_names(map(_key, record))
+    return {name: jsonable(part, inside) for name, part in zip(names, record.values(), strict=True)}
 
 
 def _key(key: Any) -> str:

@@ -27,8 +27,11 @@ from .code_fences import unfenced
 from .effects import Plan, spending
 from .json_passages import JsonText, fault, json_values, unwrapped, whole_values
 
-NO_TYPES = (FunctionType, MethodType)
-
+NO_TYPES = (str, bytes, bytearray, FunctionType, MethodType)
+"""What pydantic would misread as a type. It would run a text as Python code, to find the type with that name."""
+NOT_READABLE = (SyntaxError, NameError, AttributeError, TypeError)
+"""What pydantic raises besides its own errors: for a name in quotes inside a type, for a value instead of a type."""
+EXPECTED = "expected a type or a JSON Schema as a dict, received"
 
 MARKS = " \t\r\n.!\"'`*"
 """Characters that may surround a value in a text: quotes, emphasis, the end of a sentence."""
@@ -63,14 +66,15 @@ def extraction(kind: Any) -> Extraction:
         return _by_schema(cast("Mapping[str, Any]", kind))
     from pydantic import PydanticSchemaGenerationError, PydanticUserError, ValidationError
 
-    if isinstance(kind, NO_TYPES):  # pydantic would misread them as types
-        raise InvalidTool(f"cannot extract a {type(kind).__name__}: expected a type, received {kind!r:.80}")
+    if isinstance(kind, NO_TYPES):
+        what = "text" if isinstance(kind, str) else f"a {type(kind).__name__}"
+        raise InvalidTool(f"cannot extract {what}: {EXPECTED} {kind!r:.80}")
     try:
         values = adapter(kind)
         own = values.json_schema(schema_generator=generator())
         schema = tidy(own)
-    except (PydanticSchemaGenerationError, PydanticUserError) as error:
-        raise InvalidTool(f"cannot extract a {kind!r}: {str(error).splitlines()[0]}") from error
+    except (PydanticSchemaGenerationError, PydanticUserError, *NOT_READABLE) as error:
+        raise InvalidTool(f"cannot extract it: {EXPECTED} {kind!r:.80}: {str(error).splitlines()[0]}") from error
     parameters, whole = _parameters(schema)
 
     def build(arguments: Mapping[str, Any]) -> Any:

@@ -27,8 +27,10 @@ def conversation(prompt: str | Sequence[Message], system: str | None) -> list[Me
     first: list[Message] = [{"role": "system", "content": system}] if system else []
     if isinstance(prompt, str):
         return [*first, {"role": "user", "content": prompt}]
-    if not isinstance(prompt, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UsageError(f"expected a question or a list of messages, received {type(prompt).__name__}")
+    as_bytes = isinstance(prompt, (bytes, bytearray, memoryview))
+    if as_bytes or not isinstance(prompt, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+        hint = "; decode them first, such as text.decode()" if as_bytes else ""
+        raise UsageError(f"expected a question or a list of messages, received {type(prompt).__name__}{hint}")
     messages = list(prompt)
     for i, message in enumerate(messages):
         role = message.get("role") if isinstance(message, Mapping) else None  # pyright: ignore[reportUnnecessaryIsInstance]

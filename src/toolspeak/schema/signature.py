@@ -230,7 +230,7 @@ def _adapter(annotation: Any, p: inspect.Parameter, tool: str) -> TypeAdapter[An
         return adapter(wanted)
     except PydanticSchemaGenerationError:
         why = f"has the type {_name(annotation)}, which no JSON value can fill"
-    except (PydanticUndefinedAnnotation, PydanticUserError, TypeError) as error:
+    except (PydanticUndefinedAnnotation, PydanticUserError, TypeError, SyntaxError) as error:
         why = f"has a type that cannot be read: {str(error).splitlines()[0]}"
     hint = "If the application gives it, not the model, annotate it: Annotated[..., ts.Injected]"
     _refuse(tool, p.name, f"{why}. {hint}")
