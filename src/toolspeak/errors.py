@@ -287,7 +287,7 @@ class ModelUnreachable(ModelError):
 
 
 class KeyRefused(ModelError):
-    """The server rejected the key."""
+    """The server rejected the key, or a hosted provider's key is not set."""
 
     status = 401
 

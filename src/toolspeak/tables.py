@@ -17,21 +17,17 @@ from typing import Any, cast
 
 def table_rows(value: Any) -> list[Any] | None:
     """The rows of a table as dicts, the values of a column as a list; None for anything else."""
-    kind = cast("type[Any]", type(value))
-    if hasattr(kind, "itertuples") and hasattr(kind, "notna"):
+    methods = set(dir(cast("type[Any]", type(value))))
+    if methods >= {"notna", "itertuples"}:
         return _of_pandas(value)
-    if hasattr(kind, "to_frame") and hasattr(kind, "notna") and hasattr(kind, "reset_index"):
-        if _counts_rows(value.index):
-            return value.astype(object).where(value.notna(), None).tolist()
-        return _of_pandas(value.to_frame("value" if value.name is None else value.name))
-    if hasattr(kind, "to_dicts"):
+    if methods >= {"notna", "reset_index"}:
+        return _column_of_pandas(value)
+    if "to_dicts" in methods:
         return value.to_dicts()
-    if hasattr(kind, "to_pylist"):
-        if not hasattr(kind, "column_names"):
-            return value.to_pylist()
+    if methods >= {"to_pylist", "column_names"}:
         columns = [column.to_pylist() for column in value.columns]
         return _records(value.column_names, zip(*columns, strict=True))
-    return None
+    return value.to_pylist() if "to_pylist" in methods else None
 
 
 def unique_names(names: Iterable[str]) -> list[str]:
@@ -43,6 +39,12 @@ def unique_names(names: Iterable[str]) -> list[str]:
             name = next(new for n in count(2) if (new := f"{text} ({n})") not in unique)
         unique[name] = None
     return list(unique)
+
+
+def _column_of_pandas(column: Any) -> list[Any]:
+    if _counts_rows(column.index):
+        return column.astype(object).where(column.notna(), None).tolist()
+    return _of_pandas(column.to_frame("value" if column.name is None else column.name))
 
 
 def _of_pandas(frame: Any) -> list[Any]:
@@ -58,7 +60,7 @@ def _of_pandas(frame: Any) -> list[Any]:
 
 def _counts_rows(index: Any) -> bool:
     """Whether an index of pandas only has the numbers of rows."""
-    return index.nlevels == 1 and index.name is None and index.dtype.kind in "iu"
+    return all([index.nlevels == 1, index.name is None, index.dtype.kind in "iu"])
 
 
 def _records(columns: Iterable[Any], rows: Iterable[Iterable[Any]]) -> list[Any]:

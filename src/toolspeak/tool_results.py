@@ -101,7 +101,7 @@ def _open(value: Any) -> Any:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return _of_bytes(bytes(cast("Any", value)))
     if isinstance(value, (datetime.date, datetime.time)):
-        return value.isoformat() if value == value else None  # unequal to itself: NaT, a missing date of pandas
+        return _date(value)
     if isinstance(value, (datetime.timedelta, Decimal, uuid.UUID, PurePath, complex)):
         return str(value)
     for kind in (str, int, float):
@@ -114,6 +114,11 @@ def _open(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(cast("Mapping[Any, Any]", value))
     return _open_by_form(value)
+
+
+def _date(value: Any) -> str | None:
+    """A date in ISO format; None for NaT, a missing date of pandas, which is unequal to itself."""
+    return value.isoformat() if value == value else None
 
 
 def _open_by_form(value: Any) -> Any:

@@ -217,7 +217,7 @@ class Tool(Generic[P, R]):
     injected values to the function's parameters; without it they are passed by name, unchanged. With `show_errors`
     false a model reads only that the tool failed, not the exception of its function. `examples` are arguments of good
     calls, shown to the model. A policy uses `effect`, what a call does, and `reads`, whether the text that it returns
-    may be trusted.
+    may be trusted. `sent_as_text` are arguments that a server receives as text: a number counts as its text there.
     """
 
     name: str
@@ -232,6 +232,7 @@ class Tool(Generic[P, R]):
     examples: tuple[Mapping[str, Any], ...] = ()
     effect: ToolEffect = "write"
     reads: Origin = "trusted"
+    sent_as_text: tuple[str, ...] = ()
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.function is None:

@@ -124,6 +124,31 @@ def test_a_tool_that_a_group_only_named_is_shown_before_it_is_called() -> None:
     assert shown(model, 1) == ["weather_now", "forecast", "none_of_these"]
 
 
+def test_a_name_that_is_not_in_the_list_is_answered_with_those_that_are() -> None:
+    model = native(calls(("mails", {"to": "Ann"})), calls(("mail_tools", {})), calls(("send_mail", {})))
+    reply = answered(model)
+    assert [call.name for call in reply.calls] == ["send_mail"]
+    assert shown(model, 1) == shown(model, 0)
+    question, call, result = model.requests[1].messages
+    assert (question["role"], call["tool_calls"][0]["function"]["name"]) == ("user", "mails")
+    assert "Did you mean 'mail_tools'" in result["content"]
+    assert "The tools are: weather_tools, mail_tools, multiply, none_of_these." in result["content"]
+    assert len(model.requests[2].messages) == 1  # the next list is asked about without the mistake
+
+
+def test_a_second_unknown_name_ends_in_a_search() -> None:
+    model, search = native(calls(("mails", {})), calls(("posts", {}))), native(calls(("forecast", PARIS)))
+    reply = answered(model, search=search)
+    assert [call.name for call in reply.calls] == ["forecast"]
+    assert len(model.requests) == 2
+    assert search.requests[0].messages == model.requests[0].messages
+
+
+def test_an_unknown_name_beside_a_call_is_passed_on() -> None:
+    reply = answered(native(calls(("mails", {"to": "Ann"}), ("multiply", {}))))
+    assert [(call.name, call.arguments) for call in reply.calls] == [("multiply", {}), ("mails", {"to": "Ann"})]
+
+
 def test_a_tool_beside_the_groups_is_called_at_once() -> None:
     reply = answered(model := native(calls(("multiply", {}))))
     assert [call.name for call in reply.calls] == ["multiply"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from toolspeak.search.group_tree import Group, by_prefix, in_order, tools_in, tree
+from toolspeak.search.group_tree import WHOLE, Group, by_prefix, in_order, tools_in, tree
 from toolspeak.search.word_groups import grouped
 from toolspeak.types import Tool
 
@@ -83,3 +83,51 @@ def test_groups_that_were_given_stay_and_long_ones_are_parted() -> None:
     mine = made.members[0]
     assert (mine.name, mine.description, len(list(tools_in(mine)))) == ("mine", "What is mine.", 30)
     assert len(mine.members) <= 12
+
+
+def user_groups(count: int, each: int = 4) -> tuple[Group, list[Tool]]:
+    groups = [
+        Group(
+            f"area{i}",
+            tuple(Tool(f"{verb}_{i}", f"{verb} area {i}") for verb in ("send", "find", "move", "show")[:each]),
+        )
+        for i in range(count)
+    ]
+    return Group("", tuple(groups)), [tool for group in groups for tool in group.members]
+
+
+@pytest.mark.parametrize("count", [2, 9, 13, 25, WHOLE])
+@pytest.mark.parametrize("loose", [0, 2, 30])
+def test_groups_of_a_user_stay_whole_however_many_they_are(count: int, loose: int) -> None:
+    root, tools = user_groups(count)
+    made = grouped([*tools, *(Tool(f"extra{i}", f"word{i % 7} and word{i % 11}") for i in range(loose))], root)
+    top = shape(made)
+    assert list(top)[:count] == [group.name for group in root.members]
+    assert all(top[f"area{i}"] == [f"{verb}_{i}" for verb in ("send", "find", "move", "show")] for i in range(count))
+    assert len(top) <= max(12, count + 3)
+    assert len(list(tools_in(made))) == len(tools) + loose
+
+
+def test_groups_inside_a_group_of_a_user_stay_whole_too() -> None:
+    root, tools = user_groups(25)
+    made = grouped(tools, Group("", (Group("all", root.members), Group("other", (Tool("a"), Tool("b"))))))
+    assert [group.name for group in made.members[0].members] == [group.name for group in root.members]
+
+
+def test_more_groups_than_a_list_may_have_are_merged_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    root, tools = user_groups(WHOLE + 1)
+    made = grouped(tools, root)
+    assert len(made.members) <= 8
+    assert made.members[0].name == "area0, area1, area2, area3, area4, area5"
+    assert [group.name for part in made.members for group in part.members] == [group.name for group in root.members]
+    assert "41 groups are too many for one list (at most 40) and are merged: area0, area1" in caplog.text
+    caplog.clear()
+    grouped(user_groups(WHOLE)[1], user_groups(WHOLE)[0])
+    assert not caplog.text
+
+
+def test_very_many_groups_are_merged_into_short_lists() -> None:
+    root, tools = user_groups(1_000, each=2)
+    made = grouped(tools, root)
+    assert all(len(group.members) <= WHOLE for group in lists(made))
+    assert len(list(tools_in(made))) == len(tools)

@@ -36,6 +36,17 @@ def test_an_index_with_groups_is_chosen_from_by_levels() -> None:
     assert names(model, 1) == [*(f"lamp_{verb}" for verb in VERBS), "none_of_these"]
 
 
+def test_many_groups_are_offered_under_their_own_names() -> None:
+    areas = [f"{area}{i}" for area in AREAS for i in range(5)][:25]
+    tools = [tool for area in areas for tool in tools_of(area)]
+    model = native(calls(("lamp2", {})), calls(("lamp2_tools", {})), calls(("lamp2_show", {})))
+    index = ts.ToolIndex(tools, groups={area: f"{area}_*" for area in areas})
+    assert ts.call("Show me the second lamp", tools=index, model=model).name == "lamp2_show"
+    assert names(model, 0) == [*(f"{area}_tools" for area in areas), "none_of_these"]
+    assert "Did you mean 'lamp2_tools'" in model.requests[1].messages[-1]["content"]
+    assert "mail0_send" not in model.requests[1].messages[-1]["content"]
+
+
 def test_an_index_without_groups_is_searched() -> None:
     model = native(calls(("lamp_show", {})))
     ts.call("Show me the lamp", tools=ts.ToolIndex(TOOLS), model=model)

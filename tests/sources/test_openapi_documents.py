@@ -269,8 +269,8 @@ def test_arguments_of_one_name_are_told_apart(library: Library) -> None:
     parameters = [{"name": "id", "in": where, "required": True, "schema": {}} for where in ("path", "query")]
     operation = {"operationId": "f", "parameters": parameters, "requestBody": body}
     box = ts.openapi(one_operation(operation, "/x/{id}"), server=library.url)
-    assert list(box["f"].parameters["properties"]) == ["id", "id_query", "body"]
-    sent = call(box, "f", id=1, id_query=2, body={"id": "3"})
+    assert list(box["f"].parameters["properties"]) == ["id", "id_query", "id_body"]
+    sent = call(box, "f", id=1, id_query=2, id_body="3")
     assert (sent["path"], sent["body"]) == ("/x/1?id=2", '{"id": "3"}')
 
 

@@ -15,6 +15,7 @@ from ..schema import nonblocking_json
 from ..schema.check import check, repeated
 from ..schema.coerce import coerce
 from ..schema.phrases import beginning
+from ..schema.sent_as_text import texts_of_numbers
 from ..schema.suggestions import did_you_mean, listed, near
 from ..types import Message, Note, Problem, Reply, Tool, ToolCall, Usage
 from ..wire.reading.state import DOUBTFUL
@@ -46,7 +47,9 @@ def checked(call: ToolCall, tools: Sequence[Tool[..., Any]], finish: str = "") -
 def judged(call: ToolCall, tool: Tool[..., Any], injected: Mapping[str, Any]) -> tuple[ToolCall, list[Problem]]:
     """A complete call of that tool with its arguments coerced, and their problems. Plans and the toolbox both use this
     check."""
-    arguments, notes = coerce(tool, call.arguments, call.json)
+    values, as_text = texts_of_numbers(tool, call.arguments, call.json)
+    arguments, notes = coerce(tool, values, call.json)
+    notes = (*as_text, *notes)
     problems = repeated(call.json) + check(tool, arguments) or _unbuildable(tool, arguments, injected)
     if notes:
         text = nonblocking_json.dumps(arguments, len(call.json))

@@ -30,6 +30,8 @@ AT_MOST = 50
 """The most problems of one call that are reported."""
 HINTS = 5
 """Unknown names in an object for which similar ones are searched."""
+HOLDERS = 20
+"""The most fields of an object that are searched for a name that may belong inside one of them."""
 CHECKED, EXPLAINED = 200_000, 10_000
 """The most schemas that references may apply to arguments, for a check, and for saying what is wrong. They multiply."""
 MANY = 2_000
@@ -184,9 +186,10 @@ def explain(error: Any, tool: Tool[..., Any]) -> Iterator[Problem]:
             message = f"the required {what} {kind.property!r} is missing ({spoken(wanted)})"
             yield Problem(where, wanted, "nothing", message)
         case "additionalProperties" | "unevaluatedProperties":
-            known = _known(tool.parameters, list(error.instance_path))
+            place = list(error.instance_path)
+            known = _known(tool.parameters, place)
             for at, name in enumerate((_unlisted(error, tool.parameters) or kind.unexpected)[:AT_MOST]):
-                yield _unknown(path, name, value, known, near(name, known) if at < HINTS else ())
+                yield _unknown(path, name, value, known, _hint(tool.parameters, place, name, known, at < HINTS))
         case "anyOf" | "oneOf":
             yield from _alternatives(error, path, value, tool)
         case text_grammars.KEYWORD:
@@ -226,7 +229,17 @@ def _named(path: str) -> str:
     return f"the argument {name!r}" if path.count("/") == 1 else f"the value at {path}"
 
 
-def _unknown(path: str, name: str, value: Any, known: list[str], alike: tuple[str, ...]) -> Problem:
+def _hint(root: Schema, place: list[str | int], name: str, known: list[str], wanted: bool) -> str:
+    """What was probably meant by an unknown name: a field inside one of the known ones, or a known one."""
+    if not wanted:
+        return ""
+    holders = [one for one in known[:HOLDERS] if name in _known(root, [*place, one])]
+    if len(holders) == 1:
+        return f"; it belongs inside {short(holders[0])}"
+    return did_you_mean(near(name, known)).replace(" Did", "; did", 1)
+
+
+def _unknown(path: str, name: str, value: Any, known: list[str], hint: str) -> Problem:
     got = cast("Mapping[str, Any]", value).get(name) if isinstance(value, Mapping) else None
     if name in known:
         message = f"{short(name)} does not go with the others: it belongs to an alternative that they do not fit"
@@ -235,14 +248,13 @@ def _unknown(path: str, name: str, value: Any, known: list[str], alike: tuple[st
         f"{path}/{escape(name)}",
         f"only {listed(known)}" if known else "no arguments",
         short(got),
-        _unknown_text(path, name, known, alike),
+        _unknown_text(path, name, known, hint),
     )
 
 
-def _unknown_text(path: str, name: str, known: list[str], alike: tuple[str, ...]) -> str:
+def _unknown_text(path: str, name: str, known: list[str], hint: str) -> str:
     what = f"field of {path}" if path else "argument"
     names = f"the {'fields' if path else 'arguments'} are: {listed(known)}" if known else "there are none"
-    hint = did_you_mean(alike).replace(" Did", "; did", 1)
     return f"unknown {what}: {short(name)} ({names}{hint})"
 
 

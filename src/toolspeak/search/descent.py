@@ -1,7 +1,8 @@
 """Hierarchical selection: the model chooses a group of tools, then a group in it, then a tool, each from a short list.
 
 A model with tool calling sees each group as a tool without arguments. Calling it opens the group; `none_of_these` goes
-back up. Anything else is its reply, so that small talk takes one request. A model that scores by likelihood is asked
+back up. If it calls a name that is not in the list, it is asked once more, with the names that are. Anything else is
+its reply, so that small talk takes one request. A model that scores by likelihood is asked
 how likely each member of a list makes the request, and continues with the best member seen in any list. If no branch
 fits, the model that the driver knows as `search` is asked, with all the tools.
 """
@@ -15,12 +16,13 @@ from dataclasses import dataclass, field, replace
 
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted
 from ..nlu.intent import wanted
+from ..plan.calls import answer, assistant, problem_text, unknown
 from ..plan.effects import Ask, Plan, tell
 from ..plan.prompted import last_question
 from ..schema.infer import AnyTool
 from ..schema.suggestions import free_name
-from ..types import Finish, Note, Request, Tool, Usage
-from ..wire.reading.collect import add_usage
+from ..types import Finish, Message, Note, Request, Tool, Usage
+from ..wire.reading.collect import add_usage, collect
 from .group_tree import Group, Member, tools_in
 
 LOOKS = 6
@@ -114,14 +116,26 @@ def _names(group: Group) -> str:
 
 @dataclass(slots=True)
 class ReplyListener:
-    """Reads one reply: calls that open a group are kept here, all other events are passed on."""
+    """Reads one reply: calls that open a group are kept here, all other events are passed on.
+
+    `unknown` has the events of calls to names that are not in the list; with `every`, all names count as listed.
+    """
 
     listed: OfferedTools
     hidden: Collection[str]
+    every: bool = False
     opened: list[str] = field(default_factory=list[str])
+    unknown: list[Event] = field(default_factory=list[Event])
     called: bool = False
     end: Finished = field(default_factory=Finished)
     _inside: bool = False
+    _unknown: bool = False
+
+    @property
+    def done(self) -> bool:
+        """Whether it is the reply to the request, and no step on the way to it."""
+        steps = bool(self.opened) or bool(self.unknown)
+        return self.called or not steps or self.end.finish in ("length", "content_filter")
 
     @property
     def finish(self) -> Finish:
@@ -137,24 +151,45 @@ class ReplyListener:
                 self.end = event
                 return ()
             case CallStart(name):
-                self._inside = self._opens(name)
-                if self._inside:
-                    self.opened.append(name)
-                else:
-                    self.called = True
-            case Noted(note) if note.rule == "unknown-tool" and self._opens(note.detail):
-                return ()
+                self._begin(name)
+            case Noted(note) if note.rule == "unknown-tool":
+                self._unknown = not self._offers(note.detail)
+                if self._opens(note.detail):
+                    return ()
             case _:
                 pass
+        if self._unknown and isinstance(event, (CallStart, ArgumentsDelta, CallEnd, Noted)):
+            self._unknown = isinstance(event, (CallStart, ArgumentsDelta))
+            self.unknown.append(event)
+            return ()
         if self._inside and isinstance(event, (CallStart, ArgumentsDelta, CallEnd)):
             self._inside = not isinstance(event, CallEnd)
             return ()
         return (event,)
 
+    def _begin(self, name: str) -> None:
+        """Records the beginning of a call."""
+        self._inside = self._opens(name)
+        self._unknown = not self._offers(name)
+        if self._inside:
+            self.opened.append(name)
+        elif not self._unknown:
+            self.called = True
+
     def _opens(self, name: str) -> bool:
         """Records a call that opens a group. A tool that only a group's description mentions opens its group, since
         its arguments were not shown yet."""
         return name in self.listed.opens or name == self.listed.back or name in self.hidden
+
+    def _offers(self, name: str) -> bool:
+        return self.every or self._opens(name) or any(name == tool.name for tool in self.listed.tools)
+
+    def correction(self) -> list[Message]:
+        """The messages that say which names can be called instead of the unknown ones."""
+        reply = collect(self.unknown)
+        names = [tool.name for tool in self.listed.tools]
+        texts = [problem_text([unknown(call.name, names)]) for call in reply.calls]
+        return [assistant(reply), *map(answer, reply.calls, texts)]
 
 
 def _descent(request: Request, root: Group, beside: Sequence[AnyTool], looks: int) -> Plan[None]:
@@ -163,7 +198,7 @@ def _descent(request: Request, root: Group, beside: Sequence[AnyTool], looks: in
         [root]
     ]  # the groups opened at each step: the members of the first, beside the other groups
     shut: set[Group] = set()
-    spent = Usage()
+    spent, messages = Usage(), request.messages
     for _ in range(looks):
         members = [*path[-1][0].members, *path[-1][1:]] if path else []
         here = [member for member in members if not (isinstance(member, Group) and member in shut)]
@@ -172,12 +207,19 @@ def _descent(request: Request, root: Group, beside: Sequence[AnyTool], looks: in
         listing = listed(here, beside, homes, first=len(path) == 1)
         offered = {tool.name for tool in listing.tools}
         ear = ReplyListener(listing, {name for name in homes if name not in offered})
-        yield Ask(replace(request, tools=listing.tools), live=True, read=ear.hear, recorded=False)
+        sent = replace(request, messages=messages, tools=listing.tools)
+        yield Ask(sent, live=True, read=ear.hear, recorded=False)
         spent = add_usage(spent, ear.end.usage)
-        if ear.called or not ear.opened or ear.end.finish in ("length", "content_filter"):
-            yield from tell(Finished(ear.finish, spent))
+        if ear.done:
+            yield from tell(*ear.unknown, Finished(ear.finish, spent))
             return
-        yield from _follow_reply(path, shut, listing, ear, homes)
+        if ear.opened:
+            messages = request.messages
+            yield from _follow_reply(path, shut, listing, ear, homes)
+        elif messages is request.messages:
+            messages = [*messages, *ear.correction()]
+        else:
+            break
     yield from tell(Noted(Note("groups-left", "no group fits: all tools are searched")))
     yield from _pass_on(request, spent, by="search")
 
@@ -218,7 +260,7 @@ def _group_of_each(root: Group) -> dict[str, Group]:
 
 def _pass_on(request: Request, spent: Usage, by: str = "") -> Plan[None]:
     """The reply to a request unchanged, with the usage of the earlier requests added."""
-    ear = ReplyListener(OfferedTools((), {}, ""), ())
+    ear = ReplyListener(OfferedTools((), {}, ""), (), every=True)
     yield Ask(request, live=True, read=ear.hear, recorded=False, by=by)
     yield from tell(Finished(ear.end.finish, add_usage(spent, ear.end.usage)))
 

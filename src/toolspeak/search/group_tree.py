@@ -8,6 +8,7 @@ into a few named groups; `search.word_groups` has one that groups by words.
 from __future__ import annotations
 
 import fnmatch
+import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeGuard, cast
@@ -16,11 +17,15 @@ from .. import stems
 from ..errors import UsageError
 from ..schema.infer import AnyTool, as_tool
 from ..schema.phrases import short
-from ..schema.suggestions import did_you_mean, near
+from ..schema.suggestions import did_you_mean, listed, near
 from ..types import Tool
+
+log = logging.getLogger(__name__)
 
 LIST = 8
 """The usual number of members in a list; it may have half as many more."""
+WHOLE = 40
+"""The most groups of a user in one list. More are merged."""
 LEAST = 3
 """The number of tools with a common prefix that become a group."""
 LONGEST_NAME, DEEP = 200, 8
@@ -279,13 +284,13 @@ def _singular(piece: str) -> str:
 
 
 def tree(root: Group, tools: Iterable[AnyTool], split: Split, most: int = LIST) -> Group:
-    """The groups of `root`, with exactly the given `tools` in them. Tools in no group are grouped by their names, and
-    lists that are more than half longer than `most` are divided."""
+    """The groups of `root`, with exactly the given `tools` in them. They keep their names and places. Tools in no group
+    are grouped by their names, and lists of tools that are more than half longer than `most` are divided."""
     wanted = {tool.name: tool for tool in tools}
     group = only(root, wanted) or Group("")
     grouped = {tool.name for tool in tools_in(group)}
     rest = [tool for name, tool in wanted.items() if name not in grouped]
-    return replace(root, members=_shaped([*group.members, *rest], split, most))
+    return replace(root, members=_of_user([*group.members, *rest], split, most))
 
 
 def only(group: Group, wanted: Collection[str]) -> Group | None:
@@ -299,19 +304,46 @@ def only(group: Group, wanted: Collection[str]) -> Group | None:
     return replace(group, members=tuple(members)) if members else None
 
 
-def _shaped(members: Sequence[Member], split: Split, most: int) -> tuple[Member, ...]:
-    """The members as a short list of groups with short lists."""
+def _of_user(members: Sequence[Member], split: Split, most: int) -> tuple[Member, ...]:
+    """The members of a user's group, with the tools beside its groups as a short list."""
+    groups, tools = _groups_and_tools(members)
+    if not groups:
+        return _shaped(tools, split, most)
+    if len(groups) > WHOLE:
+        groups = _merged(groups, most)
+        members = [*groups, *tools]
+    inner = {group: _single(replace(group, members=_of_user(group.members, split, most))) for group in groups}
+    if len(members) > most + most // 2:
+        members = [*groups, *_shaped(tools, split, most, beside=len(groups))]
+    return tuple(inner.get(member, member) if isinstance(member, Group) else member for member in members)
+
+
+def _merged(groups: Sequence[Group], most: int) -> list[Group]:
+    """Groups of a user as a few groups, in their order. The names list what is in them."""
+    parts = in_order(groups, most)
+    named = [replace(part, name=listed([group.name for group in part.members], 10)) for part in parts]
+    log.warning(
+        "%d groups are too many for one list (at most %d) and are merged: %s. Put groups into groups to choose how",
+        len(groups), WHOLE, "; ".join(group.name for group in named),
+    )  # fmt: skip
+    return named
+
+
+def _shaped(members: Sequence[Member], split: Split, most: int, beside: int = 0) -> tuple[Member, ...]:
+    """The members as a short list of groups with short lists, if `beside` other groups are in the same list."""
     long = most + most // 2
-    if len(members) > long:
+    if beside + len(members) > long and len(members) > LEAST:
         groups, tools = _groups_and_tools(members)
         members = [*groups, *by_prefix(tools, long)]
-    if len(members) > long:
+    if beside + len(members) > long and len(members) > LEAST:
         groups, tools = _groups_and_tools(members)
+        room = most - beside - len(groups)
         # If there is room, the groups keep their places, and the single tools beside them are put into groups.
-        members = (
-            [*groups, *split(tools, most - len(groups))] if len(groups) <= most - 2 else list(split(members, most))
-        )
-    return tuple(_plain(member, split, most) for member in members)
+        members = [*groups, *split(tools, room)] if room >= 2 else list(split(members, max(most - beside, 2)))
+    return tuple(
+        _single(replace(member, members=_shaped(member.members, split, most))) if isinstance(member, Group) else member
+        for member in members
+    )
 
 
 def _groups_and_tools(members: Sequence[Member]) -> tuple[list[Group], list[AnyTool]]:
@@ -319,12 +351,9 @@ def _groups_and_tools(members: Sequence[Member]) -> tuple[list[Group], list[AnyT
     return groups, [member for member in members if not isinstance(member, Group)]
 
 
-def _plain(member: Member, split: Split, most: int) -> Member:
-    """A member with short lists. A group of one member is replaced by that member."""
-    if not isinstance(member, Group):
-        return member
-    inner = _shaped(member.members, split, most)
-    return inner[0] if len(inner) == 1 else replace(member, members=inner)
+def _single(group: Group) -> Member:
+    """The only member of a group that has no other, else the group."""
+    return group.members[0] if len(group.members) == 1 else group
 
 
 def in_order(members: Sequence[Member], most: int) -> list[Group]:

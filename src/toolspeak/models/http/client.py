@@ -41,7 +41,7 @@ from .address import parse_address, redact
 from .apis import APIS, able_by
 from .counting import count_chat, count_messages, count_text
 from .http_response import cause, drain, read_all, read_start, refusal, whole_url
-from .providers import ANY, Provider, enforces_strict
+from .providers import ANY, Provider, enforces_strict, refuse_without_key
 from .read_timeout import ReadTimeout
 from .sessions import close_sessions, get_session
 from .timeouts import Timeouts, clean_key, timeouts, tries_again
@@ -280,6 +280,8 @@ class Http:
         """Return a successful response with unread body. `root`: the path is relative to the server, not to its API."""
         import aiohttp
 
+        if not (self._key + self.address.basic):
+            refuse_without_key(self._provider, self.name, self.address.shown)
         session = await get_session(trust_env=self._trust_env)
         connect = aiohttp.ClientTimeout(total=None, sock_connect=self.timeouts.connect)
         headers = {"Accept": "*/*", "Content-Type": "application/json", **self._api.headers}

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from ...errors import KeyRefused
+
 
 @dataclass(frozen=True, slots=True)
 class Provider:
@@ -58,6 +60,16 @@ _HOSTED = {urlsplit(row.url).hostname: row.engine for row in PROVIDERS.values() 
 def hosted(url: str) -> bool:
     """Whether an address is that of a known hosted API, which separates text from control tokens by itself."""
     return urlsplit(url).hostname in _HOSTED
+
+
+def refuse_without_key(provider: Provider, name: str, url: str) -> None:
+    """Raises KeyRefused if `url` is the provider's own hosted API, which always needs a key."""
+    if hosted(url) and urlsplit(url).hostname == urlsplit(provider.url).hostname:
+        error = KeyRefused(
+            f"{name}: {provider.key_variable} is not set, and no request was sent; set it, or pass key=…"
+        )
+        error.reason = f"{provider.key_variable} is not set"
+        raise error
 
 
 def enforces_strict(url: str) -> bool:

@@ -127,8 +127,9 @@ def _tool(maker: Maker, named: NamedOperation, servers: Servers, bounds: Bounds,
     function = function_of(made, servers.base(named), credentials, bounds, keys, advice)
     effect = "read" if named.method in SAFE else "destructive" if named.method == "delete" else "write"
     return Tool(
-        named.name, made.description, made.parameters, function, timeout=timeout, effect=effect, reads="untrusted"
-    )
+        named.name, made.description, made.parameters, function, timeout=timeout, effect=effect, reads="untrusted",
+        sent_as_text=made.sent_as_text,
+    )  # fmt: skip
 
 
 def _listed(patterns: str | Sequence[str]) -> list[str]:

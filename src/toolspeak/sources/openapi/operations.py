@@ -4,8 +4,8 @@ each argument."""
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from ...errors import UsageError
@@ -14,7 +14,7 @@ from ...schema.suggestions import numbered
 from .auth import Keys
 from .bodies import chosen, form_of
 from .document import Document
-from .schemas import Schemas
+from .schemas import ANNOTATIONS, Schemas
 from .styles import DEFAULTS, STYLES, Place, Slot, climbs
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
@@ -63,6 +63,14 @@ class Operation:
     media: str
     bodied: bool
     accept: str
+
+    @property
+    def sent_as_text(self) -> tuple[str, ...]:
+        """The arguments that are sent as text: `666` is sent as `"666"` is."""
+        text = {"path", "query", "header", "cookie"}
+        if form_of(self.media) in ("form", "multipart"):
+            text.add("field")
+        return tuple(slot.argument for slot in self.slots if slot.place in text and not (slot.json | slot.file))
 
 
 def operations_of(document: Document) -> list[NamedOperation]:
@@ -127,13 +135,13 @@ class Maker:
             properties[slot.argument] = self._schema(node, named)
             if node.get("required") is True or slot.place == "path":
                 required.append(slot.argument)
-        body = self._body(named, properties)
+        body = self._body(named, properties, slots)
         if body is not None:
             slots += body.slots
             required += body.required
         schema: Fields = {"type": "object", "properties": properties}
         if required:
-            schema["required"] = required
+            schema["required"] = list(dict.fromkeys(required))
         schema["additionalProperties"] = False
         whole = self.schemas.whole(schema)
         return Operation(
@@ -220,8 +228,8 @@ class Maker:
             case _:
                 return self.schemas.translate(schema, where)
 
-    def _body(self, named: NamedOperation, properties: Fields) -> _Body | None:
-        """Add the body's arguments to `properties`: its fields if each can keep its name, else `body`."""
+    def _body(self, named: NamedOperation, properties: Fields, parameters: Sequence[Slot]) -> _Body | None:
+        """Add the body's arguments to `properties`: its fields, or `body` if it is not a plain object."""
         if "requestBody" not in named.node:
             return None
         where = f"{named.where}/requestBody"
@@ -239,10 +247,9 @@ class Maker:
         if fields is not None and fields[0] and (always or not fields[1]):
             made = self.schemas.translate({"type": "object", "properties": fields[0], "required": fields[1]}, where)
             slots = tuple(self._field(name, encoding, fields[0][name], form) for name in made["properties"])
-            if _keep_names(slots, properties):
-                properties |= {slot.argument: _as_text(made["properties"][slot.name], slot) for slot in slots}
-                wanted = [slot.argument for slot in slots if slot.name in made.get("required", ())]
-                return _Body(media, slots, wanted, always)
+            slots = _add_fields(slots, made["properties"], properties, parameters if always else ())
+            wanted = [slot.argument for slot in slots if slot.name in made.get("required", ())]
+            return _Body(media, slots, wanted, always)
         made = self._whole_body(form, media, schema, where)
         if isinstance(node.get("description"), str) and isinstance(made, dict):
             made = {"description": node["description"], **cast("Fields", made)}
@@ -266,7 +273,7 @@ class Maker:
         binary = form == "multipart" and _is_binary(node)
         explode = settings.get("explode")
         return Slot(
-            _argument(name, "field", (), {}), "field", name, "form" if plain else str(style),
+            name, "field", name, "form" if plain else str(style),
             explode if isinstance(explode, bool) else plain or style == "form",
             json=plain and (kind == "object" or "json" in str(settings.get("contentType"))), file=binary,
         )  # fmt: skip
@@ -289,10 +296,35 @@ def _is_binary(node: Any) -> bool:
     return schema.get("format") in ("binary", "byte") or "contentMediaType" in schema or "contentEncoding" in schema
 
 
-def _keep_names(slots: Sequence[Slot], used: Collection[str]) -> bool:
-    """Whether the fields of a body can be arguments under their own names."""
-    names = {slot.argument for slot in slots}
-    return len(names) == len(slots) and names.isdisjoint(used)
+def _add_fields(
+    slots: Sequence[Slot], schemas: Mapping[str, Any], properties: Fields, parameters: Sequence[Slot]
+) -> tuple[Slot, ...]:
+    """Add the fields of a body to `properties`, and return their slots with the names of their arguments.
+
+    A field with the name of a parameter in the path is the same argument if their schemas agree: the body repeats which
+    resource it is. Any other field whose name is taken gets the suffix `_body`.
+    """
+    in_path = {slot.argument for slot in parameters if slot.place == "path"}
+    named: list[Slot] = []
+    last: dict[str, int] = {}
+    for slot in slots:
+        schema = _as_text(schemas[slot.name], slot)
+        both = _agreed(properties[slot.name], schema) if slot.name in in_path else None
+        argument = slot.name if both else _argument(slot.name, "body", properties, last)
+        properties[argument] = both or schema
+        named.append(replace(slot, argument=argument))
+    return tuple(named)
+
+
+def _agreed(one: Any, other: Any) -> Fields | None:
+    """One schema for both, if they have the same type and no keyword contradicts."""
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return None
+    mine, others = cast("Fields", one), cast("Fields", other)
+    if "type" not in mine:
+        return mine if mine == others else None
+    limits = others.keys() - ANNOTATIONS | {"type"}
+    return {**others, **mine} if all(mine.get(key, others.get(key)) == others.get(key) for key in limits) else None
 
 
 def _as_text(schema: Any, slot: Slot) -> Any:
