@@ -158,11 +158,31 @@ def test_other_cases_and_settings_are_refused(cases: list[evals.Case], tmp_path:
         ts.UsageError, match="holds the results of other cases: 1 of mine there, 2 of sums, greetings now"
     ):
         evals.run([cases[0], cases[3]], [Contender(native(RIGHT))], tmp_path / "out")
-    changed = [replace(cases[0], tools=())]
-    with pytest.raises(ts.UsageError, match="other cases"):
-        evals.run(changed, [Contender(native(RIGHT))], tmp_path / "out")
     with pytest.raises(ts.UsageError, match="begun with other settings: seed null there, 3 now"):
         evals.run(cases[:1], [Contender(native(RIGHT))], tmp_path / "out", Settings(seed=3))
+
+
+def test_changed_tools_are_named(cases: list[evals.Case], tmp_path: Path) -> None:
+    first, *rest = cases[0].tools
+    evals.run(cases[:1], [Contender(native(RIGHT))], tmp_path / "out")
+
+    def refused(case: evals.Case) -> str:
+        with pytest.raises(ts.UsageError) as error:
+            evals.run([case], [Contender(native(RIGHT))], tmp_path / "out")
+        return str(error.value)
+
+    reworded, new = replace(first, description="Other words."), replace(first, name="new")
+    start = f"{tmp_path / 'out'} holds the results of other tools: "
+    assert refused(replace(cases[0], tools=(reworded, *rest))) == f"{start}changed: {first.name}. Give another --out"
+    assert refused(replace(cases[0], tools=(*cases[0].tools, new))) == f"{start}added: new. Give another --out"
+    assert refused(replace(cases[0], tools=(new, *rest))).startswith(f"{start}added: new; removed: {first.name}.")
+    both = refused(replace(cases[0], expected=[], tools=(reworded, *rest)))
+    assert f"other cases: 1 of sums there, 1 of sums now; and of other tools: changed: {first.name}" in both
+    manifest = json.loads((tmp_path / "out" / "run.json").read_text("utf-8"))
+    for name in ("tools", "questions"):  # as folders of older versions
+        del manifest[name]
+    (tmp_path / "out" / "run.json").write_text(json.dumps(manifest), "utf-8")
+    assert "other cases: 1 of sums there" in refused(replace(cases[0], tools=(reworded, *rest)))
 
 
 def test_a_folder_of_something_else_is_left_alone(cases: list[evals.Case], tmp_path: Path) -> None:

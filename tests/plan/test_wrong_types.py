@@ -1,4 +1,4 @@
-"""What is no type, no question and no text is refused with what was expected, and never run as Python code."""
+"""Types that cannot be extracted: what is none is refused and never run as Python code, and an error says what to do."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from typing import Any
 import pytest
 
 import toolspeak as ts
+from replies import calls, native
+from toolspeak.events import Finished, Noted
+from toolspeak.nlu.scored import _too_nested
+from toolspeak.types import Note, Problem
 
 EXPECTED = "expected a type or a JSON Schema"
 SWAPPED = "they may be swapped"
@@ -71,3 +75,43 @@ def test_bytes_are_no_question(text: Any) -> None:
     ):
         with pytest.raises(ts.UsageError, match="decode them first"):
             attempt()
+
+
+# ------------------------------------------------------------------ types that a scored model cannot fill
+
+MISSING = Note("unfilled-objects", "a model seldom fills lists of objects; use another one")
+
+
+@dataclass
+class Item:
+    name: str
+    count: int
+
+
+@dataclass
+class Crowd:
+    people: list[Person]
+
+
+def test_the_error_says_what_to_do_about_lists_of_objects() -> None:
+    reply = [*calls(("record_crowd", {}))[:-1], Noted(MISSING), Finished("tool_calls")]
+    with pytest.raises(
+        ts.GenerationError, match=r"\(an array of object\)\. A model seldom fills lists of objects; use"
+    ):
+        ts.extract("Nobody", Crowd, model=native(reply), tries=1)
+
+
+@pytest.mark.costly
+def test_the_embedded_model_says_that_it_seldom_fills_lists_of_objects() -> None:
+    pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
+    with pytest.raises(ts.GenerationError, match=r"seldom fills .* lists of objects, and is not asked again") as error:
+        ts.extract("Pens.", list[Item], model="local")
+    assert len(error.value.attempts) == 1
+
+
+@pytest.mark.parametrize(
+    ("expected", "nested"),
+    [("array of object", True), ("object or null", True), ("string", False), ('one of "object"', False)],
+)
+def test_only_missing_objects_are_noted(expected: str, nested: bool) -> None:
+    assert bool(_too_nested([Problem("/x", expected, "nothing", "")])) == nested

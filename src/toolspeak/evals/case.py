@@ -70,14 +70,30 @@ class Case:
         return texts[-1] if texts and isinstance(texts[-1], str) else ""
 
 
-def digest(cases: Iterable[Case]) -> str:
-    """A fingerprint of the questions and of the expected calls. Two runs with the same fingerprint can be compared."""
+def digest(cases: Iterable[Case], *, tools: bool = True) -> str:
+    """A fingerprint of the questions, the expected calls and, with `tools`, the tools. Two runs with the same
+    fingerprint can be compared."""
     whole = hashlib.sha256()
     for case in cases:
-        tools = [(tool.name, tool.description, tool.parameters) for tool in case.tools]
-        content = (case.id, case.group, case.messages, tools, case.expected, case.match)
+        offered = [_definition(tool) for tool in case.tools] if tools else []
+        content = (case.id, case.group, case.messages, offered, case.expected, case.match)
         whole.update(json.dumps(content, default=str, sort_keys=True).encode())
     return whole.hexdigest()[:16]
+
+
+def tool_digests(cases: Iterable[Case]) -> dict[str, str]:
+    """A fingerprint of each tool by its name; of a name with several definitions, one of all of them."""
+    by_name: dict[str, set[str]] = {}
+    for tool in {id(tool): tool for case in cases for tool in case.tools}.values():
+        by_name.setdefault(tool.name, set()).add(json.dumps(_definition(tool), default=str, sort_keys=True))
+    return {
+        name: hashlib.sha256("\n".join(sorted(definitions)).encode()).hexdigest()[:16]
+        for name, definitions in sorted(by_name.items())
+    }
+
+
+def _definition(tool: Tool[..., Any]) -> tuple[Any, ...]:
+    return tool.name, tool.description, tool.parameters
 
 
 def calls_of(reply: Reply) -> list[dict[str, Any]]:

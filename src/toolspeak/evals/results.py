@@ -12,6 +12,7 @@ from typing import IO, Any, cast
 
 from ..errors import UsageError
 from ..files import locked
+from ..schema.suggestions import listed
 from .case import Kind, short
 from .trace import Step
 
@@ -54,13 +55,18 @@ NAMES = frozenset(each.name for each in fields(Record))
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a folder holds results of: the names of the cases' sources, their fingerprint, and the settings."""
+    """What a folder holds results of: the names of the cases' sources, their fingerprint, and the settings.
+
+    `questions` is the fingerprint without the tools, and `tools` that of each tool; older folders have neither.
+    """
 
     sources: list[str]
     cases: int
     digest: str
     settings: dict[str, Any]
     version: str
+    questions: str = ""
+    tools: dict[str, str] = field(default_factory=dict[str, str])
 
 
 class Folder:
@@ -113,13 +119,30 @@ def _same_run(path: Path, manifest: Manifest) -> None:
         return
     before = read_manifest(path)
     if before.digest != manifest.digest:
-        raise UsageError(
-            f"{path} holds the results of other cases: {before.cases} of {', '.join(before.sources)} there, "
-            f"{manifest.cases} of {', '.join(manifest.sources)} now. Give another --out"
-        )
+        raise UsageError(f"{path} holds the results of {_other_cases(before, manifest)}. Give another --out")
     if before.settings != manifest.settings:
         changes = "; ".join(_changes(before.settings, manifest.settings))
         raise UsageError(f"{path} was begun with other settings: {changes}. Give another --out")
+
+
+def _other_cases(before: Manifest, now: Manifest) -> str:
+    """What differs between two sets of cases."""
+    cases = (
+        f"other cases: {before.cases} of {', '.join(before.sources)} there, {now.cases} of {', '.join(now.sources)} now"
+    )
+    if not before.tools or before.tools == now.tools:
+        return cases
+    tools = f"other tools: {'; '.join(_tool_changes(before.tools, now.tools))}"
+    return tools if before.questions == now.questions else f"{cases}; and of {tools}"
+
+
+def _tool_changes(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+    changes = {
+        "changed": [name for name in now if name in before and now[name] != before[name]],
+        "added": [name for name in now if name not in before],
+        "removed": [name for name in before if name not in now],
+    }
+    yield from (f"{what}: {listed(names, 10)}" for what, names in changes.items() if names)
 
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:

@@ -36,7 +36,7 @@ from ..models.base import Model
 from ..models.wrapper import close, load
 from ..types import Message, Reply, Tool, Usage
 from ..verbs import Options, adecide, arun as run_calls
-from .case import Case, Verdict, calls_of, digest
+from .case import Case, Verdict, calls_of, digest, tool_digests
 from .contender import Contender, distinct
 from .datasets import mixed
 from .results import Folder, Manifest, Record, last, opened
@@ -111,7 +111,15 @@ async def arun(
     _check(settings)
     models = {one.label: one.build() for one in contenders}
     named = list(sources) or list(dict.fromkeys(case.group for case in cases))
-    manifest = Manifest(named, len(cases), digest(cases), settings.as_dict(), __version__)
+    manifest = Manifest(
+        named,
+        len(cases),
+        digest(cases),
+        settings.as_dict(),
+        __version__,
+        digest(cases, tools=False),
+        tool_digests(cases),
+    )
     with opened(Path(out), manifest) as folder:
         if errors_again:
             folder.forget_errors()

@@ -25,6 +25,11 @@ from ..wire.reading.collect import add_usage
 from .intent import Choice, choose
 from .multiple.calls import calls_for
 
+NESTED = (
+    "a model that decides by likelihood, such as the embedded one, seldom fills objects inside others and lists of "
+    "objects, and is not asked again; use another one (model=…, --model)"
+)
+
 
 def scored(
     request: Request, dialect: Dialect, can: Collection[str], ids: Callable[[], str], without_tools: Plan[None]
@@ -93,7 +98,7 @@ def _decided(
     tool = choice.tool
     calls, notes = yield from spending(calls_for(tool, question, several=request.parallel), spent)
     problems = [problem for arguments in calls for problem in check(tool, arguments)]
-    unfilled = tuple(Note("unfilled", problem.message) for problem in problems)
+    unfilled = tuple(Note("unfilled", problem.message) for problem in problems) + _too_nested(problems)
     usage = reduce(add_usage, spent, Usage())
     if request.choice == "auto" and (problems or not choice.stands(notes)):
         # No tool is called with required arguments that are not in the request.
@@ -105,6 +110,12 @@ def _decided(
         *(Noted(note) for note in (*notes, *unfilled, *_unsampled(request))),
         Finished("tool_calls", usage),
     )
+
+
+def _too_nested(problems: Sequence[Problem]) -> tuple[Note, ...]:
+    """A note if a missing value is an object or a list of objects."""
+    nested = any("object" in problem.expected.split() for problem in problems)
+    return (Note("unfilled-objects", NESTED),) if nested else ()
 
 
 def _unsampled(request: Request) -> tuple[Note, ...]:

@@ -295,8 +295,11 @@ class Attempts:
         kind, _, name = last.strategy.partition(":")
         where = REPLY_TO.get(kind, "").format(name)
         why = ", the same as before although the problems were sent back, so it was not asked again" if repeated else ""
+        advice = "".join(
+            f". {note.detail.capitalize()}" for note in last.reply.notes if note.rule == "unfilled-objects"
+        )
         raise GenerationError(
-            f"no valid reply in {_counted(len(self.attempts))}; the last one{where}{why}: {last.error}",
+            f"no valid reply in {_counted(len(self.attempts))}; the last one{where}{why}: {last.error}{advice}",
             attempts=self.attempts,
         ) from cause
 

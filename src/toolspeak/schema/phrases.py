@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
+from .kinds import DECIMAL, NAIVE
+
 
 def describe(schema: Any) -> str:
     """A short description of what a schema wants: `integer`, `one of "a", "b"`, `array of string`."""
@@ -110,6 +112,13 @@ _LIMITS = {
 }
 
 
+PATTERNS = {
+    DECIMAL: "a decimal number such as 1.10",
+    NAIVE: "a date and time without a zone such as 2026-01-31T09:30:00",
+}
+"""What the patterns that toolspeak itself writes into schemas mean."""
+
+
 def expected(error: Any) -> str:
     """What should have come, according to one of the validator's errors."""
     kind = error.kind
@@ -123,8 +132,7 @@ def expected(error: Any) -> str:
     if name == "format":
         return _format(kind.value)
     if name in _LIMITS:
-        limit = _LIMITS[name].format(kind.value)
-        return re.sub(r"\b1 (character|item|field)s\b", r"1 \1", limit) if kind.value == 1 else limit
+        return _limit(name, kind.value)
     if name == "uniqueItems":
         return "a list without repetitions"
     if name == "not":
@@ -134,6 +142,13 @@ def expected(error: Any) -> str:
     if name in ("required", "additionalProperties"):
         return "an object with other fields"
     return f"what the schema says ({beginning(error.message, 200)})"
+
+
+def _limit(name: str, value: Any) -> str:
+    if value in PATTERNS:
+        return PATTERNS[value]
+    limit = _LIMITS[name].format(value)
+    return re.sub(r"\b1 (character|item|field)s\b", r"1 \1", limit) if value == 1 else limit
 
 
 def schema_of(tool: str) -> str:

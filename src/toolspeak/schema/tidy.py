@@ -20,7 +20,7 @@ _DEFS = "#/$defs/"
 @functools.cache
 def generator() -> type[GenerateJsonSchema]:
     """The class that generates pydantic's schemas, extended by the text formats of a Decimal and of a datetime without a
-    zone, which pydantic omits."""
+    zone, which pydantic omits. A set may be written with repetitions, which it loses."""
     from pydantic.json_schema import GenerateJsonSchema
 
     class Generator(GenerateJsonSchema):
@@ -31,12 +31,22 @@ def generator() -> type[GenerateJsonSchema]:
                     part.setdefault("pattern", DECIMAL)
             return result
 
+        def set_schema(self, schema: Any) -> JsonSchemaValue:
+            return _without_unique(super().set_schema(schema))
+
+        def frozenset_schema(self, schema: Any) -> JsonSchemaValue:
+            return _without_unique(super().frozenset_schema(schema))
+
         def datetime_schema(self, schema: Any) -> JsonSchemaValue:
             if schema.get("tz_constraint") == "naive":  # the format `date-time` requires a zone
                 return {"type": "string", "pattern": NAIVE}
             return super().datetime_schema(schema)
 
     return Generator
+
+
+def _without_unique(schema: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in schema.items() if key != "uniqueItems"}
 
 
 def tidy(schema: dict[str, Any]) -> dict[str, Any]:
