@@ -168,3 +168,14 @@ def test_what_is_wrong_with_a_document_is_told_in_a_line(place: Path, args: list
     assert (done.exit_code, done.stdout) == (code, "")
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_no_error_moves_the_cursor_of_a_terminal(terminal: Callable[..., Terminal]) -> None:
+    """The words are of a server or a tool."""
+    Path("failing.py").write_text(
+        'def fail(how: str) -> str:\n    "Fail."\n    raise ValueError("\\x1b[2J\\x1b]0;title\\x07 \\x9b31m \\u202e and " + how)\n'
+    )
+    code, seen = terminal("call", "failing.py:fail", '{"how": "so"}', NO_COLOR="1").end()
+    assert code == 1
+    assert "␛[2J␛]0;title␇ \\x9b31m \\u202e and so" in seen
+    assert not set("\x1b\x07\x9b\u202e") & set(seen)

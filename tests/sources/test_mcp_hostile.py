@@ -346,6 +346,38 @@ def test_a_page_may_not_have_more_tools_than_a_list() -> None:
             tools_of(url).open()
 
 
+def test_a_list_may_have_many_pages_but_not_without_end() -> None:
+    def page(server: Hostile, message: dict[str, Any]) -> dict[str, Any]:
+        at = int((message.get("params") or {}).get("cursor", 0)) + 1
+        more = {"nextCursor": str(at)} if at < last else {}
+        return {"result": {"tools": [{**TOOL, "name": f"t{at}"}], **more}}
+
+    last = 150
+    with serving(Hostile(tools_list=page)) as url:
+        assert len(list(tools_of(url).open())) == 150
+        last = 2_000
+        with pytest.raises(ts.ToolError, match="more than 1,000 pages"):
+            tools_of(url).open()
+
+
+def test_who_gives_up_does_not_wait_until_the_request_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The SDK waits for seconds until it can send the notice, where the server does not take the message before it."""
+    released = threading.Event()
+
+    async def stubborn(_: Any) -> Any:
+        try:
+            await asyncio.sleep(PATIENT)
+        finally:
+            await asyncio.shield(asyncio.to_thread(released.wait))
+
+    monkeypatch.setattr(session, "listed", stubborn)
+    with serving(Hostile()) as url:
+        with pytest.raises(ts.ToolError, match=r"gave no session and no tools within 0\.3 s"):
+            tools_of(url, timeout=0.3).open()
+        assert not released.is_set()
+        released.set()
+
+
 def test_definitions_are_checked_beside_the_loop_of_all_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     """And the check ends when nobody waits for it any more."""
     real, threads, waits = session.refuse_hostile, set[int](), threading.Event()

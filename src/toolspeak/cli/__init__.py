@@ -127,13 +127,15 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _report_error(error: Exception, *, debug: bool) -> int:
+    from .terminal import to_stderr
+
     if debug:
         traceback.print_exception(error)
     if isinstance(error, (ToolspeakError, OSError)):
-        click.echo(f"error: {error}", err=True)
+        to_stderr(f"error: {error}")
     else:
         hint = "" if debug else " (use --debug to see the traceback)"
-        click.echo(f"error: {type(error).__name__}: {error}{hint}", err=True)
+        to_stderr(f"error: {type(error).__name__}: {error}{hint}")
     return USAGE if isinstance(error, UsageError) and not isinstance(error, MissingExtra) else FAILED
 
 

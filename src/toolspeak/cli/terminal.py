@@ -53,6 +53,11 @@ def console(stream: TextIO) -> Any:
     )
 
 
+def to_stderr(text: str) -> None:
+    """Write a line to standard error; on a terminal, control characters are visible."""
+    click.echo(visible(text) if is_terminal(sys.stderr) else text, err=True)
+
+
 class Out:
     """Standard output, which gets the answer and nothing else."""
 
@@ -162,9 +167,7 @@ class Progress:
             line = Text.assemble(*((visible(text), style) for text, style in parts))
             self._on_console().print(line, soft_wrap=True, highlight=False)
         else:
-            text = "".join(text for text, _ in parts)
-            on_terminal = is_terminal(sys.stderr)
-            click.echo(visible(text) if on_terminal else text, err=True)
+            to_stderr("".join(text for text, _ in parts))
 
     def call(self, name: str, arguments: Any) -> None:
         self.line(("→ ", "cyan"), (name, "bold cyan"), (" " + json_line(arguments), "cyan"))

@@ -100,11 +100,13 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse(ctx: click.Context, error: CallError | None) -> None:
+    from ..terminal import to_stderr
+
     problems = error.problems if error else ()
     count = f"{len(problems)} problem{'' if len(problems) == 1 else 's'}"
-    click.echo(f"error: the call cannot be run, {count}:", err=True)
+    to_stderr(f"error: the call cannot be run, {count}:")
     for problem in problems:
-        click.echo(f"  {problem.path or '/'}: {problem.message}", err=True)
+        to_stderr(f"  {problem.path or '/'}: {problem.message}")
     ctx.exit(2)
 
 

@@ -46,13 +46,13 @@ def cases(file: Path, names: tuple[str, ...], failed: Path | None, test: Path | 
     calls that were recorded: correct those that are wrong. The test replays the recorded answers, so it needs no model.
     """
     from ...evals.recording_cases import case_line, cases_of, chosen, write_test
-    from ..terminal import answers
+    from ..terminal import answers, to_stderr
 
     with answers() as out:
         every, others = cases_of(file, failed)
         selected = chosen(every, names)
         for why in () if names else others:
-            click.echo(f"no case: {why}", err=True)
+            to_stderr(f"no case: {why}")
         if not selected:
             raise UsageError(f"{file}: there is no case" + (f" that failed in {failed}" if failed else ""))
         if test is None:
@@ -62,4 +62,4 @@ def cases(file: Path, names: tuple[str, ...], failed: Path | None, test: Path | 
         exchange = selected[0].exchange
         name = model or (exchange.model["name"] if exchange else "local")
         for path in write_test(test, selected, file.name, name):
-            click.echo(f"wrote {path}", err=True)
+            to_stderr(f"wrote {path}")

@@ -197,7 +197,9 @@ class ChatSession:
         except ToolspeakError as error:
             if not self.interactive:
                 raise
-            click.echo(f"error: {error}", err=True)
+            from ..terminal import to_stderr
+
+            to_stderr(f"error: {error}")
 
     # -------------------------------------------------------------- commands
 

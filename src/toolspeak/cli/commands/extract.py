@@ -73,7 +73,7 @@ def _failures(out: Out, kind: Any, lines: list[tuple[int, str]], options: dict[s
     from pydantic_core import to_jsonable_python
 
     from ...extracting import extract as extract_value
-    from ..terminal import Progress
+    from ..terminal import Progress, to_stderr
 
     model, progress, failures = model_by_name(options["model"], options["dialect"]), Progress(), 0
     for number, line in lines:
@@ -85,7 +85,7 @@ def _failures(out: Out, kind: Any, lines: list[tuple[int, str]], options: dict[s
         except (GenerationError, CallError) as error:
             value, failures = None, failures + 1
             progress.ready()
-            click.echo(f"error: line {number}: {error}", err=True)
+            to_stderr(f"error: line {number}: {error}")
         finally:
             progress.ready()
         out.json(to_jsonable_python(value))

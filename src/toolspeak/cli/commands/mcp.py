@@ -127,10 +127,10 @@ def login(server: str, config: str | None, port: int, no_browser: bool) -> None:
     """
     from ...sources import background_loop
     from ...sources.mcp.logins import Logins, default_path
-    from ..terminal import answers
+    from ..terminal import answers, to_stderr
 
     def tell(url: str) -> None:
-        click.echo(f"Log in with a browser on this machine at:\n{url}", err=True)
+        to_stderr(f"Log in with a browser on this machine at:\n{url}")
         if not no_browser:
             # Some browsers run in the terminal until the user quits them. The redirect must be served meanwhile.
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()

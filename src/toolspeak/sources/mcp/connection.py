@@ -284,6 +284,8 @@ async def listed(client: Client) -> list[dict[str, Any]]:
     size = 0
     for _ in range(PAGES):
         page = await client.list_tools(cursor=cursor)
+        if (request := current.get()) is not None:
+            request.answered()
         if len(found) + len(page.tools) > TOOLS:
             raise ToolError(f"the server lists more than {TOOLS:,} tools")
         kept = {"name", "title", "description", "input_schema", "output_schema", "annotations"}

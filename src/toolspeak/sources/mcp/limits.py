@@ -92,6 +92,10 @@ class Request:
         if self._tries > TRIES:
             raise self.broken(f"the answer broke off more than {TRIES} times")
 
+    def answered(self) -> None:
+        """Begin to count the tries of the next page of the answer."""
+        self._tries = 0
+
     def received(self, size: int) -> None:
         self._received += size
         if self._received > LARGEST:

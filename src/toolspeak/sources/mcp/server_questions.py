@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Generator, Mapping
 from typing import Any
 
 import mcp.types as t
+from mcp import Client
 from pydantic import TypeAdapter
 
 from ...errors import ToolError
@@ -23,6 +24,8 @@ Content = Mapping[str, Any]
 Elicit = Callable[[str, Schema], Content | Awaitable[Content | None] | None]
 """Returns the fields that a question asks for, by its text and the schema of the fields; None declines."""
 RESULTS = TypeAdapter[t.CallToolResult | t.InputRequiredResult](t.CallToolResult | t.InputRequiredResult)
+LONG = 86_400.0
+"""Seconds; a call is bounded by its tool's `timeout` instead."""
 ROUNDS = 10
 """How often a call may end with questions."""
 MOST, AT_ONCE = 50, 10
@@ -77,6 +80,23 @@ class Questions:
         if content is None:
             return t.ElicitResult(action="decline")
         return t.ElicitResult(action="accept", content=dict(content) if form else None)
+
+
+async def call_tool(
+    client: Client, questions: Questions | None, name: str, arguments: Mapping[str, Any]
+) -> t.CallToolResult:
+    """Return the server's result. The SDK's own `call_tool` validates it against the server's schema, whose patterns
+    may take forever."""
+
+    async def send(responses: Any, state: str | None) -> t.CallToolResult | t.InputRequiredResult:
+        params = t.CallToolRequestParams(
+            name=name, arguments=dict(arguments), input_responses=responses, request_state=state
+        )
+        request = t.CallToolRequest(params=params)
+        return await client.session.send_request(request, RESULTS, request_read_timeout_seconds=LONG)
+
+    with questions.running() if questions else contextlib.nullcontext():
+        return await with_answers(send, questions)
 
 
 Send = Callable[[t.InputResponses | None, str | None], Awaitable[t.CallToolResult | t.InputRequiredResult]]

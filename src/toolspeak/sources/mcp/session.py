@@ -8,7 +8,6 @@ import fnmatch
 import logging
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 from urllib.parse import urlsplit
@@ -134,9 +133,11 @@ class Server:
         """Return the value of a call that is sent now, without secrets. Raises ToolError, or the SDK's error."""
         from pydantic import ValidationError
 
+        from .server_questions import call_tool
+
         try:
             with request:
-                result = await _call_tool(link, name, arguments)
+                result = await call_tool(link.ready.result(), link.questions, name, arguments)
             return await in_thread(lambda: self._value(result))
         except ValidationError as error:
             raise ToolError(self._invalid("result of a tool", error)) from None
@@ -182,33 +183,41 @@ class Server:
             self._link = link
             return link
 
-    async def _connected(self) -> Connection:
+    async def _load(self, link: Connection) -> None:
+        """Load the tools over a new connection. Raises ToolError, UsageError, InvalidTool or DuplicateTool."""
         from mcp.shared.exceptions import MCPError
         from pydantic import ValidationError
 
+        request = Request()
+        try:
+            client = await link.ready
+            with request:
+                offered = await listed(client)
+            await self._take(offered)
+        except MCPError as error:
+            raise ToolError(
+                f"the MCP server {self.address.description} does not list its tools: "
+                f"{link.reason(error.message, request.problem)}"
+            ) from None
+        except ValidationError as error:
+            raise ToolError(f"the MCP server {self._invalid('list of tools', error)}") from None
+
+    async def _connected(self) -> Connection:
         if self._login is None and self.address.url:
             self._login = bearer(self.address)
         link = Connection(self.address, self.timeout, self._renew, lambda: self._secrets, self._login, self.elicit)
-        request = Request()
+        loading = asyncio.ensure_future(self._load(link))
+        loading.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
-            async with asyncio.timeout(self.timeout):
-                client = await link.ready
-                with request:
-                    offered = await listed(client)
-                await self._take(offered)
-        except BaseException as error:
-            await link.close()
-            if isinstance(error, TimeoutError):
+            await asyncio.wait([loading], timeout=self.timeout)
+            if not loading.done():
                 raise ToolError(
                     f"the MCP server {self.address.description} gave no session and no tools within {self.timeout:g} s{link.stderr_text}"
-                ) from None
-            if isinstance(error, MCPError):
-                raise ToolError(
-                    f"the MCP server {self.address.description} does not list its tools: "
-                    f"{link.reason(error.message, request.problem)}"
-                ) from None
-            if isinstance(error, ValidationError):
-                raise ToolError(f"the MCP server {self._invalid('list of tools', error)}") from None
+                )
+            loading.result()
+        except BaseException:
+            loading.cancel()  # not waited for: the SDK takes seconds to cancel a request that it cannot send
+            await link.close()
             raise
         self._stay = background_loop.leaving(self.close)
         return link
@@ -367,29 +376,8 @@ def labels(hints: Any) -> tuple[ToolEffect, Origin]:
     return "destructive" if given.get("destructiveHint") is True else "write", reads
 
 
-async def _call_tool(link: Connection, name: str, arguments: Mapping[str, Any]) -> CallToolResult:
-    """Return the server's result. The SDK's own `call_tool` validates it against the server's schema, whose patterns
-    may take forever."""
-    from mcp.types import CallToolRequest, CallToolRequestParams, InputRequiredResult
-
-    from .server_questions import RESULTS, with_answers
-
-    session = link.ready.result().session
-
-    async def send(responses: Any, state: str | None) -> CallToolResult | InputRequiredResult:
-        params = CallToolRequestParams(
-            name=name, arguments=dict(arguments), input_responses=responses, request_state=state
-        )
-        return await session.send_request(CallToolRequest(params=params), RESULTS, request_read_timeout_seconds=_LONG)
-
-    with link.questions.running() if link.questions else nullcontext():
-        return await with_answers(send, link.questions)
-
-
 _CLOSED = -32000
 """The SDK's JSON-RPC code for a closed connection."""
-_LONG = 86_400.0
-"""Seconds; a call is bounded by its tool's `timeout` instead."""
 
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:
