@@ -207,7 +207,7 @@ class Server:
             self._login = bearer(self.address)
         link = Connection(self.address, self.timeout, self._renew, lambda: self._secrets, self._login, self.elicit)
         loading = asyncio.ensure_future(self._load(link))
-        loading.add_done_callback(lambda done: done.cancelled() or done.exception())
+        loading.add_done_callback(lambda done: None if done.cancelled() else done.exception())
         try:
             await asyncio.wait([loading], timeout=self.timeout)
             if not loading.done():
