@@ -38,7 +38,8 @@ def test_values_in_parquet_are_json_text_and_come_back_as_values(tmp_path: Path)
 def test_ids_of_two_types_become_texts_in_parquet(tmp_path: Path) -> None:
     model, _ = speaking(refunding)
     ts.batch([*rows(2), 7], tmp_path / "out", tools=[refund], model=model, format="parquet")
-    assert [row["id"] for row in ts.read_batch(tmp_path / "out")] == ["0", "1", "row 3"]
+    first, second, third = (row["id"] for row in ts.read_batch(tmp_path / "out"))
+    assert (first, second, third[:11]) == ("0", "1", "unreadable-")
 
 
 def test_errors_in_parquet_are_asked_again(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ is in memory at a time.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import json
 from collections import deque
@@ -17,12 +18,14 @@ from typing import IO, Any, cast
 from ..errors import UsageError
 from . import openai_batch
 from .parquet import arrow_items, library, parquet_items, parquet_rows
-from .row import Item, is_null, is_unicode
+from .row import Item, is_null, is_unicode, json_text
 
 LONGEST_LINE = 64 * 2**20
 """The most bytes of a line of JSON; a longer one is a problem."""
 UNCLOSED = "unexpected end of data"
 """The error of Python's CSV reader at the end of a file with an open quotation mark."""
+TEXTS = frozenset({".jsonl", ".ndjson", ".json", ".csv", ".tsv"})
+"""The suffixes of files that contain text."""
 Items = Callable[[], Iterator[Item]]
 
 
@@ -52,6 +55,9 @@ def open_input(rows: Any) -> Input:
     rows = _frame_rows(rows)
     if _is_arrow(rows):
         return _arrow(rows)
+    if isinstance(rows, list | tuple) and {isinstance(row, Mapping) for row in cast("list[Any]", rows)} == {False}:
+        what = type(cast("list[Any]", rows)[0]).__name__
+        raise UsageError(f'rows: expected dicts such as {{"id": 1, "text": "…"}}, received a list of {what}')
     if isinstance(rows, Mapping | bytes) or not isinstance(rows, Iterable):
         raise UsageError(
             f"rows: expected a path or an iterable of dicts, received {type(cast('object', rows)).__name__}"
@@ -105,17 +111,25 @@ def _check_readable(path: Path) -> None:
         what = "is a folder" if path.is_dir() else "does not exist"
         raise UsageError(f"{path} {what}: expected a file: .jsonl, .csv, .tsv or .parquet")
     try:
-        with path.open("rb"):
-            pass
+        with path.open("rb") as file:
+            start = file.read(4096)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+    if path.suffix.lower() in TEXTS and _is_utf_16(start):
+        raise UsageError(f"{path} is in UTF-16: convert it to UTF-8, for example with iconv -f UTF-16 -t UTF-8")
+
+
+def _is_utf_16(start: bytes) -> bool:
+    """Whether the start of a file is in UTF-16 or UTF-32: it has their mark, or every other byte of ASCII is 0."""
+    marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    return start.startswith(marks) or start.count(0) > len(start) / 4
 
 
 def _file(path: Path) -> Input:
     _check_readable(path)
     match path.suffix.lower():
         case ".jsonl" | ".ndjson" | ".json":
-            first = next((item.data for item in _json_lines(path) if item.data), cast("Mapping[str, Any]", {}))
+            first = next((item.data for item in _json_lines(path) if not item.problem), None) or {}
             form = "openai" if {*openai_batch.COLUMNS} <= first.keys() else "jsonl"
             return Input(str(path), lambda: _json_lines(path), form=form)
         case ".parquet":
@@ -155,14 +169,28 @@ def _json_item(line: bytes, where: str) -> Item:
     try:
         value: Any = json.loads(line)
     except UnicodeDecodeError as error:
-        return Item(None, where, f"not UTF-8: byte 0x{line[error.start]:02x} at offset {error.start}")
+        problem = f"not UTF-8: byte 0x{line[error.start]:02x} at offset {error.start}"
+        text = line.decode("utf-8", "surrogateescape")
+        return Item(_readable_columns(text), where, problem, text)
     except json.JSONDecodeError as error:
-        return Item(None, where, f"not JSON: {error.msg.removesuffix(' at')} at column {error.colno}")
+        problem = f"not JSON: {error.msg.removesuffix(' at')} at column {error.colno}"
+        return Item(None, where, problem, line.decode())
     except (ValueError, RecursionError) as error:
         return Item(None, where, f"not JSON: {error}")
     if not isinstance(value, dict):
-        return Item(None, where, f"expected a JSON object, received {type(value).__name__}")
+        return Item(None, where, f"expected a JSON object, received {type(value).__name__}", line.decode())
     return Item(cast("dict[str, Any]", value), where)
+
+
+def _readable_columns(text: str) -> Mapping[str, Any] | None:
+    """Return the numbers and texts in a line of JSON, except the texts with bytes that are not UTF-8."""
+    try:
+        value: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict):
+        return None
+    return {name: cell for name, cell in cast("dict[str, Any]", value).items() if is_unicode(json_text([name, cell]))}
 
 
 # ------------------------------------------------------------------ CSV
@@ -200,10 +228,10 @@ def _csv_rows(path: Path, columns: tuple[str, ...], delimiter: str) -> Iterator[
             except csv.Error as error:
                 lines.give_back()
                 why = "a field starts with a quotation mark that is never closed" if str(error) == UNCLOSED else error
-                yield Item(None, where, f"not CSV: {why}")
+                yield Item(None, where, f"not CSV: {why}", lines.text)
                 continue
             if values:
-                yield _csv_item(values, columns, where)
+                yield _csv_item(values, columns, where, lines)
 
 
 class _Lines:
@@ -224,6 +252,11 @@ class _Lines:
         self._row.append(line)
         return line
 
+    @property
+    def text(self) -> str:
+        """The lines of the row."""
+        return "".join(self._row)
+
     def begin(self) -> int:
         """Return the number of the line with which the next row begins."""
         self._number += len(self._row)
@@ -236,9 +269,12 @@ class _Lines:
         del self._row[1:]
 
 
-def _csv_item(values: list[str], columns: tuple[str, ...], where: str) -> Item:
-    if len(values) != len(columns):
-        return Item(None, where, f"expected {len(columns)} fields, received {len(values)}")
+def _csv_item(values: list[str], columns: tuple[str, ...], where: str, lines: _Lines) -> Item:
+    if len(values) != len(columns):  # a wrong delimiter may be before any field but the first
+        problem = f"expected {len(columns)} fields, received {len(values)}"
+        return Item({columns[0]: values[0]} if is_unicode(values[0]) else None, where, problem, lines.text)
+    cells = dict(zip(columns, values, strict=True))
     if not all(map(is_unicode, values)):
-        return Item(None, where, "not UTF-8")
-    return Item(dict(zip(columns, values, strict=True)), where)
+        readable = {name: cell for name, cell in cells.items() if is_unicode(cell)}
+        return Item(readable, where, "not UTF-8", lines.text)
+    return Item(cells, where)

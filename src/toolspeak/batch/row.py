@@ -19,12 +19,19 @@ Messages = list[Message]
 class Item:
     """An item of an input before it has an id: its columns, or the `problem` that prevents reading it.
 
-    `where` is its place for messages, such as `tickets.csv, line 7`.
+    `where` is its place for messages, such as `tickets.csv, line 7`. An item with a problem has the columns that could
+    be read nevertheless, and `raw`, its line as it is.
     """
 
     data: Mapping[str, Any] | None
     where: str
     problem: str = ""
+    raw: str = ""
+
+    @property
+    def content(self) -> Any:
+        """The content as far as it is known, else the place."""
+        return self.raw or self.data or self.where
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,7 @@ class Store:
     def __init__(self, path: Path, form: Format, size: int) -> None:
         self.path, self.form, self.size = path, form, size
         self.journal = _connect(path / JOURNAL)
+        self._unreadable_stay = False
 
     # -------------------------------------------------------------- rows
 
@@ -83,13 +84,38 @@ class Store:
     def _move(self, place: int, key: str) -> int:
         """Return the place of a new row whose own is taken, by an unreadable line or because the input has changed."""
         (state,) = self.journal.execute("SELECT state FROM rows WHERE place = ?", (place,)).fetchone()
-        if state == UNREADABLE:
+        if state == UNREADABLE and not self._unreadable_stay:
             self.journal.execute("UPDATE rows SET id = ?, state = 0 WHERE place = ?", (key, place))
             self.journal.execute("DELETE FROM records WHERE place = ?", (place,))
             return place
         (last,) = self.journal.execute("SELECT max(place) FROM rows").fetchone()
         self.journal.execute("INSERT INTO rows (place, id) VALUES (?, ?)", (last + 1, key))
         return last + 1
+
+    def state(self, key: str) -> int | None:
+        """Return the state of the row with an id, None if there is none."""
+        row = self.journal.execute("SELECT state FROM rows WHERE id = ?", (key,)).fetchone()
+        return None if row is None else row[0]
+
+    def wait(self, place: int) -> None:
+        """Forget the error of an unreadable row, which can be read now."""
+        self.journal.execute("UPDATE rows SET state = ? WHERE place = ?", (WAITING, place))
+        self.journal.execute("DELETE FROM records WHERE place = ?", (place,))
+
+    def unreadable(self, prefix: str) -> list[tuple[int, str]]:
+        """Return the places and ids of unreadable rows whose ids start with a prefix."""
+        query = "SELECT place, id FROM rows WHERE state = ? AND substr(id, 1, ?) = ?"
+        return self.journal.execute(query, (UNREADABLE, len(prefix), prefix)).fetchall()
+
+    def forget(self, places: Sequence[int]) -> None:
+        """Remove unreadable rows that the input no longer has. The others keep their places from now on."""
+        self._unreadable_stay = True
+        for table in ("rows", "records"):
+            self.journal.executemany(f"DELETE FROM {table} WHERE place = ?", [(place,) for place in places])  # noqa: S608
+        self.journal.commit()
+        for part in sorted({self.part(place) for place in places}):
+            if shard(self.path, part, self.form).exists():
+                self.write_part(part)
 
     def begin(self, place: int, detail: str) -> None:
         """Note on disk that a row starts calls that must not be repeated unnoticed."""

@@ -209,7 +209,7 @@ class BatchJob:
         job is stopped meanwhile."""
         if source.columns is not None:
             identifier.check_columns(source.columns, source.name)
-        for row, _ in identifier.rows(source):
+        for row, _ in identifier.readable_rows(source):
             if row.place % EVERY == 0:
                 await asyncio.sleep(0)
                 if self.stopped:

@@ -15,6 +15,7 @@ from typing import Any
 from ..batch.ask import Asker, prepared, prepared_for_lines
 from ..batch.parquet import library
 from ..batch.prompts import Prompt
+from ..batch.rejections import Rejected
 from ..batch.row import Record, Row
 from ..batch.task import Verb
 from ..errors import UsageError
@@ -101,7 +102,7 @@ class BlockAsker:
     async def _ready(self) -> RowAsker:
         asker = await self.work.asker()
 
-        async def answer(row: Row) -> Record:
+        async def answer(row: Row) -> Record | Rejected:
             return Record(row.id, error=STOPPED) if self._is_stopped() else await asker.answer(row)
 
         return RowAsker(answer, self.work.concurrency)
