@@ -10,18 +10,19 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from ..types import Note, Tool
-from .coerce import Coerced
 from .kinds import DEPTH, OF_VALUE, Shapes
 from .nonblocking_json import dumps, loads_or
 from .phrases import short
 from .walk import escape
 
 
-def texts_of_numbers(tool: Tool[..., Any], arguments: Mapping[str, Any], text: str) -> Coerced:
+def texts_of_numbers(
+    tool: Tool[..., Any], arguments: Mapping[str, Any], text: str
+) -> tuple[Mapping[str, Any], tuple[Note, ...]]:
     """(the arguments, one note for each change). A number or a boolean is replaced by its text if the tool's schema
     allows only a text there. `text` is the JSON of the arguments."""
     if not tool.sent_as_text:
-        return dict(arguments), ()
+        return arguments, ()
     read = _Reader(Shapes(tool.parameters))
     literals = loads_or(text, {}, parse_float=str)
     values = {
