@@ -39,7 +39,7 @@ def test_what_is_no_type_is_refused(kind: Any, tmp_path: Path) -> None:
         lambda: ts.extract("Alice is 31", kind, model=model),
         lambda: list(ts.stream_extract("Alice is 31", kind, model=model)),
         lambda: ts.run("Alice is 31", output=kind, model=model),
-        lambda: ts.batch(["Alice is 31"], tmp_path / "out.jsonl", verb="extract", kind=kind, model=model),
+        lambda: ts.batch([{"text": "Alice is 31"}], tmp_path / "out.jsonl", verb="extract", kind=kind, model=model),
     ):
         with pytest.raises(ts.UsageError, match=EXPECTED) as error:
             attempt()
