@@ -130,6 +130,7 @@ def test_a_server_that_tells_the_same_count_for_every_request(doctor: Doctor, se
     _, rows = doctor(serve(ignores=True, tokens=3))
     assert "tools" in rows["tried:unclear"]
     assert "as many for every request" in rows["tools"]
+    assert rows["change"].startswith("the model was offered tools and answered in text")
 
 
 def test_a_server_whose_model_reads_tools_and_calls_none(cli: Cli, serve: Callable[..., str]) -> None:

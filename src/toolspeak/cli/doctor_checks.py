@@ -254,6 +254,8 @@ def _named(name: str, known: ServerCapabilities) -> str:
 
 
 def _advice(name: str, known: ServerCapabilities, chosen: Strategy) -> str:
+    from ..models.servers.probe import NO_CALL
+
     if not _answers(known):
         return "it answers neither chat nor completion requests: look at the server's log"
     tools = known.found["tools"]
@@ -264,7 +266,7 @@ def _advice(name: str, known: ServerCapabilities, chosen: Strategy) -> str:
     meanwhile = "decided by likelihood" if chosen.way == "scored" else "read from the text"
     other = f"calls are {meanwhile} meanwhile{'' if _is_known(chosen) else f'; {NAME_IT}'}"
     if tools.answer == "unclear":
-        if not tools.evidence.startswith("said "):
+        if not tools.evidence.startswith(("said ", NO_CALL)):
             return "the probe could not tell whether it accepts tools (see `tools`): run this again when the server is less busy"
         tune = TUNE.format(name=name)
         other = f"the model was offered tools and answered in text, so the server may ignore them; {other}; {tune}"
