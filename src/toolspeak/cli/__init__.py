@@ -70,8 +70,7 @@ class Root(WholeSummaries):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            error.message += did_you_mean(near(args[0], COMMANDS))
-            raise
+            raise click.UsageError(f"{error.message}{did_you_mean(near(args[0], COMMANDS))}", ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
