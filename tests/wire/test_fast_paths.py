@@ -12,7 +12,9 @@ from wire_cases import merged, stream
 
 from properties import property_test
 from toolspeak.dialects import get
+from toolspeak.events import ArgumentsDelta
 from toolspeak.types import Tool
+from toolspeak.wire.decode import Decoder
 from toolspeak.wire.holes import json_args
 from toolspeak.wire.reading import brackets, json_reader, literals
 
@@ -96,3 +98,21 @@ def test_the_short_way_leads_to_the_same(text: str, size: int, first: int) -> No
         cut = [wire[:first], *(wire[i : i + size] for i in range(first, len(wire), size))]
         for chunks in ([wire], list(wire), cut):
             assert merged(stream(get(name), chunks, TOOLS)) == wanted, (name, chunks)
+
+
+@pytest.mark.parametrize(
+    ("name", "begin"), [("pythonic", "[f(s='a"), ("hermes", '<tool_call>\n{"name": "f", "arguments": {"s": "a')]
+)
+def test_pieces_with_simple_escapes_pass_without_a_look(name: str, begin: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[str] = []
+    read = Decoder._read
+    monkeypatch.setattr(Decoder, "_read", lambda self, piece: (looks.append(piece), read(self, piece))[1])
+    decoder = Decoder(get(name), TOOLS, "")
+    decoder.feed(begin)
+    looks.clear()
+    for piece in ("x\\ny", "\\t", 'b\\"c', "a word"):
+        assert decoder.feed(piece) == [ArgumentsDelta(piece)]
+    assert not looks
+    for piece in ("\\\\", "a\\", "n"):
+        decoder.feed(piece)
+    assert looks == ["\\\\", "a\\", "n"]

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Literal, cast
 
 from ..dialect import Keywords
-from .json_tokens import escaped
+from .json_tokens import quoted
 from .source import CAP, GAP
 
 CONSTANTS = {"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}
@@ -211,13 +211,16 @@ class Quote:
         self.same = SAME if slash == "escape" else None
         self.run = cast("Callable[[str, int], re.Match[str]]", re.compile(runs[slash]).match)
         self.whole = re.compile(rf'([^{c}"\\\x00-\x1f]*){re.escape(text)}').match
-        self.lane = re.compile(rf'[{c}"\\\x00-\x1f]').search
+        hard = r'(?:(?<=\\)(?!["bfnrt])|(?<!\\)(?<!\\"))' if self.same else ""
+        self.lane = re.compile(rf'[{c}"\\\x00-\x1f]{hard}').search
 
     def json(self, content: str) -> str:
         """Content that `run` matches, as it is written in a JSON string."""
-        if self.same is None:
-            return escaped(content)
-        return content if self.same(content) else escaped(SIMPLE(simple, content))
+        if self.same and "\\" in content:
+            if self.same(content):
+                return content
+            content = SIMPLE(simple, content)
+        return quoted(content)[1:-1]
 
 
 class Syntax:
