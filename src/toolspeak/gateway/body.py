@@ -88,15 +88,18 @@ def _check_type(headers: Iterable[tuple[bytes, bytes]]) -> None:
 
 def parse_body(raw: bytes, limits: Limits) -> dict[str, Any]:
     """Return the JSON object in a body. Of a repeated name the last value counts; a lone surrogate becomes U+FFFD."""
+    levels = min(limits.depth, nonblocking_json.DEEPEST)
     try:
         text = paired(raw.decode().removeprefix("\ufeff"))
         # Counted before parsing, because a value takes far more memory than its text. Strings are skipped.
         _check_count(raw, text, limits)
-        value: Any = nonblocking_json.loads(text, values=len(text), parse_constant=_no_number, parse_float=_finite)
+        value: Any = nonblocking_json.loads(
+            text, values=len(text), levels=levels, parse_constant=_no_number, parse_float=_finite
+        )
     except UnicodeDecodeError as error:
         raise _malformed(f"it is not UTF-8 (byte 0x{raw[error.start]:02x} at {error.start})") from None
     except RecursionError:
-        raise _malformed(f"it nests deeper than {min(limits.depth, nonblocking_json.DEEPEST)} levels") from None
+        raise _malformed(f"it nests deeper than {levels} levels") from None
     except json.JSONDecodeError as error:
         raise _malformed(f"{error.msg} at line {error.lineno}, column {error.colno}") from None
     except Unreadable as error:
@@ -105,8 +108,6 @@ def parse_body(raw: bytes, limits: Limits) -> dict[str, Any]:
         raise _malformed("it contains a number with too many digits") from None
     if not isinstance(value, dict):
         raise _malformed("expected an object")
-    if nonblocking_json.too_deep(text, value, limits.depth):
-        raise _malformed(f"it nests deeper than {limits.depth} levels")
     return cast("dict[str, Any]", value)
 
 

@@ -33,9 +33,9 @@ DEEPEST = 200
 """Containers inside one another that a value may have."""
 VALUES = 800_000
 """Values, as `value_count` counts them, that a text may have."""
-TOO_DEEP = f"more than {DEEPEST} containers inside one another"
-SHALLOW = 8
-"""Levels that are counted by removing the innermost brackets of the text."""
+TOO_DEEP = "too many containers inside one another"
+SHORT = 2_000
+"""The brackets of a text with fewer characters are counted at once."""
 MEMBER = 128
 """Of a text with fewer characters for each member its brackets are looked at before its value."""
 CONTAINERS = frozenset([dict, list])
@@ -51,19 +51,20 @@ TOKEN = re.compile(rf'[\[{{](?:[^\[\]{{}}"]++|{STRING}){{0,64}}+[\]}}]|{STRING}|
 """Matches a small container of scalars, a string, or a bracket. It never backtracks, so that its time is linear."""
 
 
-def loads(text: str, *, values: int = VALUES, **options: Callable[[str], Any]) -> Any:
+def loads(text: str, *, values: int = VALUES, levels: int = DEEPEST, **options: Callable[[str], Any]) -> Any:
     """Like `json.loads`. `options` are `parse_constant` and `parse_float`. Raises ValueError, also for text of more than
-    `values` values, and RecursionError for text that nests deeper than DEEPEST."""
+    `values` values, and RecursionError for text that nests deeper than `levels`, which are at most DEEPEST."""
     if has_more(text, values):
         raise ValueError(f"it contains more than {values:,} values")
     if len(text) < LARGE or text.count(":") + text.count("[") < MANY:
         value = json.loads(text, **cast("Any", options))
-        if too_deep(text, value):
-            raise RecursionError(TOO_DEEP)
-        return value
-    decoder = STANDARD.JSONDecoder(**options)
-    decoder.scan_once = _Walker(large_containers(text), decoder.scan_once).scan
-    return decoder.decode(text)
+    else:
+        decoder = STANDARD.JSONDecoder(**options)
+        decoder.scan_once = _Walker(large_containers(text), decoder.scan_once).scan
+        value = decoder.decode(text)
+    if too_deep(text, value, levels):
+        raise RecursionError(TOO_DEEP)
+    return value
 
 
 class Digits(str):
@@ -81,14 +82,17 @@ def exact_number(text: str) -> float | Digits:
 def loads_or(text: str, default: Any, *, values: int = VALUES, **options: Callable[[str], Any]) -> Any:
     """What `loads` gives; `default` for a text that is not JSON, nests too deep or has too many values."""
     try:
-        return loads(text, values=values, **options)
+        return loads(text, values=values, levels=DEEPEST, **options)
     except (ValueError, RecursionError):
         return default
 
 
 def too_deep(text: str, value: Any, levels: int = DEEPEST) -> bool:
     """Whether the value of a JSON text has more than `levels` containers inside one another."""
-    if max(text.rfind("{"), text.rfind("[")) < levels:  # there is no room for so many
+    if len(text) < SHORT:
+        if text.count("{") + text.count("[") <= levels:
+            return False
+    elif max(text.rfind("{"), text.rfind("[")) < levels:  # there is no room for so many
         return False
     members: list[Any] = [value]
     few = len(text) // MEMBER
@@ -106,17 +110,20 @@ def too_deep(text: str, value: Any, levels: int = DEEPEST) -> bool:
 
 
 def _shallow(text: str, levels: int) -> bool:
-    """Whether the brackets of a JSON text show at once that it has no more levels. False if they do not."""
-    if text.count("{") + text.count("[") <= levels:
-        return True
+    """Whether the brackets of a JSON text show that it has no more levels: in no block of them can it get so deep. False
+    if they do not show it."""
     if "\\" in text:
         text = text.replace("\\\\", "").replace('\\"', "")
-    brackets = text.encode(errors="replace").translate(AS_LISTS, NO_BRACKETS).replace(b'""', b"")
-    if b'"' in brackets:  # strings with brackets
+    brackets = text.encode(errors="replace").translate(AS_LISTS, NO_BRACKETS)
+    if 2 * brackets.count(b'""') != brackets.count(b'"'):  # strings with brackets
         brackets = b"".join(brackets.split(b'"')[::2])
-    for _ in range(min(levels, SHALLOW)):
-        brackets = brackets.replace(b"[]", b"")
-    return not brackets
+    depth = 0
+    for at in range(0, len(brackets), levels):
+        opened = brackets.count(b"[", at, at + levels)
+        if depth + opened > levels:
+            return False
+        depth += opened - brackets.count(b"]", at, at + levels)
+    return True
 
 
 def dumps(value: Any, size: int) -> str:
