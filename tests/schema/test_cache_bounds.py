@@ -19,12 +19,15 @@ from toolspeak.errors import InvalidTool
 from toolspeak.gateway.tool_cache import in_memory
 from toolspeak.schema import validators as judges
 from toolspeak.schema.bounded_cache import BoundedCache
+from toolspeak.schema.check import check
+from toolspeak.schema.coerce import coerce
 from toolspeak.schema.infer import as_tools
 from toolspeak.schema.validators import PATTERNS, branch_judge, judge
 from toolspeak.schema.weight import pattern_weight, weight
 from toolspeak.search import terms
 from toolspeak.search.index import ToolIndex
 from toolspeak.search.index_memory_cache import _content_key, in_memory as in_indexes
+from toolspeak.types import Tool
 
 
 def obj(inner: Callable[[int], Any], count: int) -> dict[str, Any]:
@@ -191,3 +194,16 @@ def test_the_estimate_of_an_index_holds(words: int, fields: int, values: int) ->
     tracemalloc.stop()
     _, said = _content_key(tools)
     assert taken < in_indexes(len(tools), said) + sys.getsizeof(index) < 12 * taken
+
+
+def test_references_are_looked_for_once_a_schema(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[object] = []
+    refers = judges.refers
+    monkeypatch.setattr(judges, "refers", lambda schema: (looks.append(schema), refers(schema))[1])
+    plain, own = {"type": "object"}, {"type": "object", "properties": {"x": {"$ref": "#"}}}
+    for schema in (plain, own):
+        tool = Tool("t", "", schema)
+        for _ in range(3):
+            assert check(tool, coerce(tool, {})[0]) == []
+    assert looks == [plain, own]
+    assert [isinstance(judge(schema), judges.Referring) for schema in (plain, own)] == [False, True]

@@ -6,16 +6,16 @@ The format is recognized by the first character, not by the content type, which 
 
 from __future__ import annotations
 
-import codecs
 import json
 import re
-from collections.abc import Iterable, Iterator
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from typing import Any
 
 from ..errors import ModelError, ServerFailed
 from ..schema.nonblocking_json import LARGE, VALUES, dumps
 from ..schema.value_count import has_more
-from .sse_parser import LONGEST, EventParser, ServerEvent
+from .sse_parser import LONGEST, UTF_8, EventParser, ServerEvent
 from .upstream_errors import excerpt, failure
 
 TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.DOTALL | re.IGNORECASE)
@@ -32,14 +32,12 @@ JSON_LINES = b"application/x-ndjson"
 
 def records(value: Any) -> list[Payload]:
     """Return the objects in a JSON list; nothing for any other value."""
-    if not isinstance(value, list):
-        return []
-    return [cast("Payload", item) for item in cast("list[Any]", value) if isinstance(item, dict)]
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
 
 
 def record(value: Any) -> Payload:
     """Return a JSON object; an empty one for any other value."""
-    return cast("Payload", value) if isinstance(value, dict) else {}
+    return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType] - a cast takes time
 
 
 class Payloads:
@@ -59,7 +57,7 @@ class Payloads:
         self._failed: ModelError | None = None
         self._lines = lines
         self._kind = ""
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._decoder = UTF_8("replace")
         self._parser = EventParser()
         self._text: list[str] = []
 
@@ -140,31 +138,37 @@ class Payloads:
             self._failed = error
         return payloads
 
-    def _decoded(self, text: str) -> Any:
-        """Parse JSON. The fast parser supports 200 levels; deeper texts go to the standard library's."""
-        from pydantic_core import from_json
-
-        try:
-            return from_json(text)
-        except ValueError:
-            return json.loads(text)
-
     def _parse(self, text: str, *, error: bool = False) -> Payload:
         self.received += 1
         if has_more(text, VALUES):
             raise ServerFailed(f"the server sent more than {VALUES:,} values in one piece")
         try:
-            value = self._decoded(paired(text))
+            value = _decoded(paired(text))
         except (ValueError, RecursionError):
             if error:
                 raise failure(500, text) from None
             raise ServerFailed(f"the server sent something that is not JSON: {excerpt(text)}") from None
-        first = record(value) if isinstance(value, dict) else next(iter(records(value)), record(None))
-        if error or first.get("error"):
+        payload: Payload = value if isinstance(value, dict) else record(next(iter(records(value)), None))  # pyright: ignore[reportUnknownVariableType]
+        if error or payload.get("error"):
             raise failure(0, value)
-        if not isinstance(value, dict):
+        if payload is not value:
             raise ServerFailed(f"expected a JSON object from the server, got: {excerpt(text)}")
-        return cast("Payload", value)
+        return payload
+
+
+@cache
+def _fast_parser() -> Callable[[str], Any]:
+    from pydantic_core import from_json
+
+    return from_json
+
+
+def _decoded(text: str) -> Any:
+    """Parse JSON. The fast parser supports 200 levels; deeper texts go to the standard library's."""
+    try:
+        return _fast_parser()(text)
+    except ValueError:
+        return json.loads(text)
 
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from ..errors import ServerFailed
 
 CONTENT_TYPE = b"text/event-stream; charset=utf-8"
+UTF_8 = codecs.getincrementaldecoder("utf-8")
 LINE_END = re.compile(r"\r\n|\n|\r")
 LONGEST = 16_000_000
 """The most characters of one event; more is an error."""
@@ -31,7 +32,7 @@ class EventParser:
     """Parses events: `feed` bytes or text to get complete events; `close` returns an unfinished one."""
 
     def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._decoder = UTF_8("replace")
         self._started = False
         self._after_cr = False
         self._line: list[str] = []
@@ -67,37 +68,32 @@ class EventParser:
         for line in lines:
             if line:
                 self._field(line)
-            elif self._data:
-                events.append(self._dispatch())
-            else:
-                self._event, self._size = "", 0
+                continue
+            if self._data:
+                events.append(ServerEvent("\n".join(self._data), self._event or "message", self._id))
+                self._data.clear()
+            self._event, self._size = "", 0
         if rest:
             self._line.append(rest)
-            self._grow(len(rest))
+            self._grow(rest)
         return events
 
     def _field(self, line: str) -> None:
         if line.startswith("data: "):
-            self._data.append(line[6:])
-            self._grow(len(line))
-            return
-        name, _, value = line.partition(":")
-        value = value.removeprefix(" ")
+            name, value = "data", line[6:]
+        else:
+            name, _, value = line.partition(":")
+            value = value.removeprefix(" ")
         if name == "data":
             self._data.append(value)
-            self._grow(len(line))
+            self._grow(line)
         elif name == "event":
             self._event = value
         elif name == "id" and "\0" not in value:
             self._id = value
         # comments (an empty name), `retry` and unknown fields are ignored
 
-    def _dispatch(self) -> ServerEvent:
-        data, event = self._data, self._event
-        self._data, self._event, self._size = [], "", 0
-        return ServerEvent("\n".join(data), event or "message", self._id)
-
-    def _grow(self, size: int) -> None:
-        self._size += size
+    def _grow(self, piece: str) -> None:
+        self._size += len(piece)
         if self._size > LONGEST:
             raise ServerFailed(f"the server sent an event of more than {LONGEST:,} characters without an end")

@@ -7,7 +7,7 @@ import logging
 import secrets
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import aclosing, asynccontextmanager, nullcontext, suppress
+from contextlib import aclosing, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
@@ -34,6 +34,7 @@ from .hosted_rounds import answered
 from .hosted_tools import HostedTools, Running
 from .http_exchange import HttpExchange, Receive, Scope, Send
 from .limits.admission import Admission
+from .limits.admitted import Admitted
 from .limits.batch_slots import BatchSlots
 from .limits.budgets import Metered, Spend, budgets_of
 from .limits.history_limits import check_history
@@ -208,26 +209,10 @@ class Gateway:
                     await exchange.write(exchange.writer.error(answer))
                     await exchange.end()
 
-    @asynccontextmanager
-    async def admitted(self, exchange: HttpExchange) -> AsyncGenerator[None]:
-        """Wait for one of the places for requests, after the body was read, and hold it.
-
-        The request ends early if the client leaves, or at its deadline. Raises Refused (429, 503) if there is no place.
-        """
-        exchange.attend()
-        came = time.perf_counter()
+    def admitted(self, exchange: HttpExchange) -> Admitted:
+        """Return a context in which a request, whose body was read, holds one of the places for requests."""
         places = self.background if exchange.background else self.admission
-        await places.enter(exchange.owner)
-        began = time.perf_counter()
-        exchange.record.waited = began - came
-        try:
-            async with asyncio.timeout(self.settings.limits.deadline):
-                yield
-        finally:
-            if exchange.background:
-                self.background.leave(exchange.owner)
-            else:
-                self.admission.leave(time.perf_counter() - began, exchange.owner)
+        return Admitted(exchange, places, self.settings.limits.deadline)
 
     async def read(
         self, exchange: HttpExchange, schema: Schema, *, any_type: bool = False, alias: str = "model"

@@ -102,9 +102,9 @@ async def _decided(
     notes: dict[Note, None] = {}
     can = model.capabilities
     text = TextGate(request, can, whole=whole)
-    passing = None if whole else _passing(request, model, live)
+    passing = _Passing(request, () if whole else live is True or sure(request, model) or live)
     plan = decide(request, tries=tries, can=can, cut_stands=True, streamed=lambda: text.passed, strategies=usual(can))
-    async with aclosing(_settled(play(plan, model))) as events:
+    async with aclosing(play(plan, model)) as events:
         with Spent(request) as spent:
             async for event in events:
                 match event:
@@ -114,46 +114,26 @@ async def _decided(
                     case ThoughtDelta():
                         yield event
                     case Noted(note):
-                        if passing and passing.begun and note.rule == "re-asked":
-                            raise GenerationError(f"a call that was already being streamed is invalid: {note.detail}")
+                        passing.note(note)
                         text.note(note)
                         notes[note] = None
                         yield event
                     case Finished(_, usage):
                         spent.add(usage)
                     case Done(reply):
-                        told = passing.rest(reply.calls) if passing else 0
+                        for piece in text.rest():
+                            yield piece
+                        told = passing.rest(reply.calls)
                         reply = await _counted(_ended(reply, request, spent.usage, notes, told), request, model)
                         for end in _ending(reply, told, notes, text.passed):
                             yield end
                         yield Done(reply)
                     case CallStart() | ArgumentsDelta() | CallEnd():
-                        for piece in passing.take(event) if passing else ():
+                        text.after(event)
+                        for piece in passing.take(event):
                             yield piece
                     case _:
                         pass
-
-
-async def _settled(events: AsyncGenerator[Event | Done[Reply]]) -> AsyncGenerator[Event | Done[Reply]]:
-    """Yield the events, but the text after a broken call only at the end: it is the rest of that call if the model is
-    asked again, and is dropped then."""
-    rest: list[Event] | None = None
-    async with aclosing(events):
-        async for event in events:
-            match event:
-                case CallEnd(whole=False):
-                    rest = rest or []
-                case TextDelta() | Logprobs() if rest is not None:
-                    rest.append(event)
-                    continue
-                case Noted(Note(rule="re-asked")):
-                    rest = None
-                case Done():
-                    for late in rest or ():
-                        yield late
-                case _:
-                    pass
-            yield event
 
 
 def _ended(reply: Reply, request: Request, spent: Usage, notes: dict[Note, None], sent: int) -> Reply:
@@ -241,18 +221,14 @@ def sure(request: Request, model: Model) -> bool:
     )
 
 
-def _passing(request: Request, model: Model, live: bool | Collection[str]) -> _Passing | None:
-    """Return the filter that passes on calls before they are checked; None if all must be checked first."""
-    live = live if live is True else sure(request, model) or live
-    return _Passing(request, live) if live else None
-
-
 class _Passing:
-    """The pieces of calls that may be passed on early, and whether those calls turned out as they were streamed."""
+    """The pieces of calls that may be passed on early (`live`: of all tools, or of these), and whether those calls turned
+    out as they were streamed."""
 
     def __init__(self, request: Request, live: bool | Collection[str]) -> None:
-        offered = {tool.name for tool in request.tools or () if request.choice in ("auto", "required", tool.name)}
-        self._names = offered if isinstance(live, bool) else offered & {*live}
+        offered = request.tools or () if live else ()
+        names = {tool.name for tool in offered if request.choice in ("auto", "required", tool.name)}
+        self._names = names if isinstance(live, bool) else names & {*live}
         self._several = request.parallel
         self._open = False
         self._waiting = False
@@ -280,6 +256,11 @@ class _Passing:
         """Whether a call may be passed on: calls are sent in order, so none after one that is held back."""
         self._waiting = self._waiting or name not in self._names
         return not self._waiting and (self._several or not self.begun)
+
+    def note(self, note: Note) -> None:
+        """Raises GenerationError if the model is asked again although a call was passed on."""
+        if self.begun and note.rule == "re-asked":
+            raise GenerationError(f"a call that was already being streamed is invalid: {note.detail}")
 
     def rest(self, calls: tuple[ToolCall, ...]) -> int:
         """Return how many calls were passed on. Raises GenerationError if one of them differs from the final call."""

@@ -80,10 +80,10 @@ class HostedTools:
 
         A tool of the client's own keeps its name.
         """
-        grants = list(map(parted, self._granted(key)))
-        request = incoming.request
-        if not grants or not _takes_more(incoming):
+        granted = self._granted(key)
+        if not granted or not _takes_more(incoming):
             return incoming, {**running}
+        grants, request = list(map(parted, granted)), incoming.request
         names = list(dict.fromkeys(server for server, _ in grants))
         found = dict(zip(names, await asyncio.gather(*(self._servers[one].tools(one) for one in names)), strict=True))
         named = {name: self._named(incoming, name) for name in names}
@@ -113,6 +113,8 @@ class HostedTools:
         """Return the request with the operator's tools in place of the hosted ones that it asks for, and the sources of
         these tools."""
         running: dict[str, Running] = {}
+        if not any((incoming.hosted, incoming.demanded)):
+            return incoming, running
         tools = [*_tools(incoming.request)]
         left = set(incoming.ignored)
         used = {tool.name for tool in tools}

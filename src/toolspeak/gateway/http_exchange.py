@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from .config.settings import Key
 
 T = TypeVar("T")
+UNPRINTABLE, UNNAMED = re.compile(r"[^ -~]"), re.compile(r"[^\w.-]", re.ASCII)
+"""Characters that a header, and a name in one, cannot have."""
 NAMED = 20
 """How many fields without effect a response names."""
 Scope = MutableMapping[str, Any]
@@ -268,11 +270,11 @@ def _header_text(names: Sequence[str]) -> bytes:
 
 
 def _printable(text: str) -> bytes:
-    return re.sub(r"[^ -~]", "?", text).encode("ascii")
+    return UNPRINTABLE.sub("?", text).encode("ascii")
 
 
 def _escaped(name: str) -> str:
-    return re.sub(r"[^\w.-]", "?", name[:64], flags=re.ASCII)
+    return UNNAMED.sub("?", name[:64])
 
 
 def _meant(name: str, schema: Schema) -> str:

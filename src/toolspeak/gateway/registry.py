@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -36,6 +36,7 @@ from .config.settings import Limits, ModelSettings
 from .generation import answer, in_words, narrowed, with_notes
 
 USUAL = Limits()
+NO_TURN = RepeatedTurn(0, 0, 0)
 RECORDING = ".jsonl"
 ANY = "*"
 """The alias of the default model."""
@@ -87,8 +88,10 @@ class Served:
         """Return the request with the conversation as the model reads it; its last turn, which repeats none if the
         model is not free to choose its calls; and notes."""
         rule, messages, notes = self.settings, request.messages, list[Note]()
-        wanted = request.choice if request.tools else "none"
         turns = counted_turns(messages)
+        if not turns:
+            return request, NO_TURN, notes
+        wanted = request.choice if request.tools else "none"
         turn = in_a_row(messages, turns if wanted == "auto" else ())
         if rule.repeats_noticed:
             messages = noticed(messages, turns, rule.repeats_noticed)
@@ -240,9 +243,10 @@ class Models:
     def find(self, name: str, visible: Callable[[str], bool] = lambda _: True) -> Served:
         """Return the model of that name. Raises Refused (404), with similar names; a model that the key may not see
         counts as missing. Ollama's clients add `:latest` to a name without a tag."""
-        for known in (*self._meanings(name), self.aliases.get(ANY, "")):
-            if (found := self.served.get(known)) and visible(known):
-                return found
+        if known := self._meaning(name, visible):
+            return self.served[known]
+        if (default := self.aliases.get(ANY)) and visible(default):
+            return self.served[default]
         names = self.names(visible)
         said = f"there is no model {name[:100]!r} here.{did_you_mean(near(name[:100], names))}"
         if names:
@@ -252,12 +256,14 @@ class Models:
     def by_default(self, name: str, visible: Callable[[str], bool] = lambda _: True) -> tuple[str, str] | None:
         """Return the name, and the one that it probably misspells ("" for none), if only the default model answers to
         it; otherwise None."""
-        if any(known in self.served and visible(known) for known in self._meanings(name)):
+        if self._meaning(name, visible):
             return None
         return name, misspelled(name[:100], tuple(self.names(visible)))
 
-    def _meanings(self, name: str) -> Iterator[str]:
-        """Yield the names of served models that a client's name may mean, without the default model."""
-        yield name
-        yield name.removesuffix(":latest")
-        yield from (to for alias, to in self.aliases.items() if alias != ANY and fnmatchcase(name, alias))
+    def _meaning(self, name: str, visible: Callable[[str], bool]) -> str:
+        """Return the name of the visible model that a client's name means, "" for none but the default model."""
+        meant = (to for alias, to in self.aliases.items() if alias != ANY and fnmatchcase(name, alias))
+        for known in (name, name.removesuffix(":latest"), *meant):
+            if known in self.served and visible(known):
+                return known
+        return ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from ..api.openai_chat import is_strict
-from ..events import Event, Logprobs, TextDelta
+from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Logprobs, TextDelta
 from ..types import Note, Request, Schema
 
 OPENINGS = {"object": "{", "array": "["}
@@ -36,6 +36,23 @@ class TextGate:
         self.passed = self._free
         self._open = self._enforced
         self._waiting: list[Event] = []
+        self._rest: list[TextDelta | Logprobs] | None = None
+
+    def after(self, event: CallStart | ArgumentsDelta | CallEnd) -> None:
+        """Take notice of a piece of a call. The text after a broken call is held back until the end: it is the rest of
+        that call if the model is asked again, and is dropped then."""
+        match event:
+            case CallEnd(whole=False) if self._rest is None:
+                self._rest = []
+            case _:
+                pass
+
+    def rest(self) -> list[Event]:
+        """Return what may be passed on at the end of what `after` held back."""
+        if self._rest is None:
+            return []
+        rest, self._rest = self._rest, None
+        return [piece for event in rest for piece in self.take(event)]
 
     def note(self, note: Note) -> None:
         """Take notice of a note: a new attempt begins, or a part of the schema is not enforced."""
@@ -46,6 +63,9 @@ class TextGate:
 
     def take(self, event: TextDelta | Logprobs) -> Sequence[Event]:
         """Return what may be passed on now."""
+        if self._rest is not None:
+            self._rest.append(event)
+            return ()
         if self.passed:
             return (event,)
         if not self._open:

@@ -21,7 +21,7 @@ notes = content.getChild("notes")
 
 def _logs(level: int) -> bool:
     """Whether the level is logged: otherwise nothing needs to be formatted."""
-    return any((log.isEnabledFor(level), content.isEnabledFor(logging.DEBUG)))
+    return log.isEnabledFor(level) or content.isEnabledFor(logging.DEBUG)
 
 
 def log_effect(effect: Effect, model: Model, level: int) -> None:

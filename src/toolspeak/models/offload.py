@@ -41,13 +41,15 @@ async def next_effect(plan: Plan[Any], outcome: Any, failure: ToolspeakError | N
     """Send an outcome, or raise a failure, in a plan and return its next effect. Raises PlanEnd. A long reply takes
     long to check."""
 
-    def step() -> Effect:
-        try:
-            return plan.throw(failure) if failure else plan.send(outcome)
-        except StopIteration as end:
-            raise PlanEnd(end.value) from None
+    size = reply_size(cast("Reply", outcome)) if isinstance(outcome, Reply) else 0
+    return await offloaded(size, _advanced, plan, outcome, failure)
 
-    return await offloaded(reply_size(cast("Reply", outcome)) if isinstance(outcome, Reply) else 0, step)
+
+def _advanced(plan: Plan[Any], outcome: Any, failure: ToolspeakError | None) -> Effect:
+    try:
+        return plan.throw(failure) if failure else plan.send(outcome)
+    except StopIteration as end:
+        raise PlanEnd(end.value) from None
 
 
 def close_plan(plan: Plan[Any]) -> None:
@@ -60,7 +62,9 @@ def request_size(request: Request) -> int:
     """Estimate the characters of a request, counted no further than LARGE; tools count by their number."""
     size = len(request.prompt or "") + PART * len(request.tools or ())
     for message in request.messages:
-        size += PART + sum(_length(value) for value in message.values())
+        size += PART
+        for value in message.values():
+            size += len(value) if isinstance(value, str) else _length(value)
         if size >= LARGE:
             break
     return size

@@ -21,7 +21,7 @@ def without_unsupported(
     `known` are the names of supported settings, None for all; `thinks`: reasoning can be switched. Clients send such
     settings by default, whatever the model, and a refusal would end each of their turns.
     """
-    unknown = set[str]() if known is None else request.sampling.keys() - set(known)
+    unknown = set[str]() if known is None else request.sampling.keys() - known
     left_out = [name for name in OPTIONAL_SETTINGS if name in unknown]
     if left_out:
         rest = {name: value for name, value in request.sampling.items() if name not in left_out}

@@ -120,7 +120,7 @@ def read_tool(names: Collection[str]) -> Tool[..., Any]:
 
 def too_large(messages: Sequence[Message], size: PageSize) -> bool:
     """Whether any result exceeds a page, or the results of a turn exceed their common limit."""
-    turns = (texts_of(turn) for is_result, turn in groupby(messages, _is_result) if is_result)
+    turns = (texts_of(turn) for results, turn in groupby(messages, is_result) if results)
     return any(not size.beside(texts).fits(text) for texts in turns for text in texts)
 
 
@@ -129,7 +129,8 @@ def texts_of(results: Iterable[Message]) -> list[str]:
     return [text for message in results for text in _texts(message.get("content"))]
 
 
-def _is_result(message: Message) -> bool:
+def is_result(message: Message) -> bool:
+    """Whether a message is the result of a call."""
     return message.get("role") == "tool"
 
 
@@ -192,10 +193,10 @@ class ResultPages:
     def cut(self, messages: Sequence[Message]) -> list[PageRow]:
         """The messages, with results cut that are too large."""
         rows: list[PageRow] = []
-        for is_result, turn in groupby(messages, _is_result):
+        for results, turn in groupby(messages, is_result):
             together = list(turn)
-            size = self._size.beside(texts_of(together)) if is_result else self._size
-            rows += [self._cut(message, size) if is_result else PageRow(message) for message in together]
+            size = self._size.beside(texts_of(together)) if results else self._size
+            rows += [self._cut(message, size) if results else PageRow(message) for message in together]
         return rows
 
     def _cut(self, message: Message, size: PageSize) -> PageRow:

@@ -13,17 +13,16 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, cast
 
 from ..types import Problem, Schema, Tool
 from . import text_grammars
-from .evaluations import exceeds
 from .phrases import describe, expected, short, spoken
 from .shrink_invalid import Reduced, RelocatedError, TooMany
 from .suggestions import did_you_mean, listed, near
-from .validators import Judge, judge
+from .validators import Judge, judge, too_much
 from .walk import branches, escape, resolve
 
 AT_MOST = 50
@@ -37,6 +36,8 @@ CHECKED, EXPLAINED = 200_000, 10_000
 MANY = 2_000
 """Of arguments with more values than this, only the first problem is reported."""
 
+SCALARS = frozenset({str, int, bool, type(None)})
+"""The classes of values that are JSON, without a look at the value."""
 STRING = re.compile(r'("(?:[^"\\]++|\\.)*+")(\s*+:)?').findall
 """Matches the strings of a JSON text, each with the colon after it if it is a name."""
 
@@ -44,7 +45,7 @@ STRING = re.compile(r'("(?:[^"\\]++|\\.)*+")(\s*+:)?').findall
 def check(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> list[Problem]:
     """Every problem of `arguments`; empty if the tool may be called with them."""
     judged = judge(tool.parameters, tool.name)
-    if exceeds(tool.parameters, arguments, CHECKED):
+    if too_much(judged, tool.parameters, arguments, CHECKED):
         return [_too_much(arguments)]
     try:
         right, odd = judged.is_valid(arguments), _not_json(arguments)
@@ -52,7 +53,7 @@ def check(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> list[Problem]:
             problems: list[Problem] = []
         elif _are_many(arguments):
             problems = _first(tool, arguments, judged)
-        elif exceeds(tool.parameters, arguments, EXPLAINED):
+        elif too_much(judged, tool.parameters, arguments, EXPLAINED):
             problems = [_unexplained(arguments)]
         else:
             problems = _problems_of(tool, judged.iter_errors(arguments))
@@ -219,7 +220,12 @@ def _not_json(value: Any, path: str = "", depth: int = 0) -> list[Problem]:
         return [Problem(path, "a JSON value", short(value), f"{_named(path)} is not JSON: {short(value)}")]
     if depth > 100:
         return [Problem("", "less nesting", "a very deep value", "the arguments nest too deep")]
-    return [p for key, part in items for p in _not_json(part, f"{path}/{escape(str(key))}", depth + 1)]
+    return [p for key, part in _odd(items) for p in _not_json(part, f"{path}/{escape(str(key))}", depth + 1)]
+
+
+def _odd(items: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """The members that need a look."""
+    return [(key, part) for key, part in items if part.__class__ not in SCALARS]
 
 
 def _named(path: str) -> str:

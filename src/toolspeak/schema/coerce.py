@@ -18,11 +18,10 @@ from decimal import Decimal
 from typing import Any, cast
 
 from ..types import Note, Schema, Tool
-from .evaluations import exceeds
 from .kinds import takes_digits
 from .nonblocking_json import Digits, exact_number, loads_or
 from .phrases import short
-from .validators import branch_judge, judge
+from .validators import branch_judge, judge, too_much
 from .walk import escape, resolve
 
 _INTEGER = re.compile(r"-?[1-9][0-9]{0,300}|0")
@@ -47,9 +46,10 @@ def coerce(tool: Tool[..., Any], arguments: Mapping[str, Any], text: str = "") -
     """
     values = dict(arguments)
     try:
-        if exceeds(tool.parameters, values, _WORK):
+        judged = judge(tool.parameters, tool.name)
+        if too_much(judged, tool.parameters, values, _WORK):
             return values, ()
-        valid = judge(tool.parameters, tool.name).is_valid(values)
+        valid = judged.is_valid(values)
     except (ValueError, TypeError, RecursionError):
         return values, ()  # not JSON: `check` reports it
     if valid and not _has_float(values):
@@ -323,7 +323,7 @@ def _has_float(value: Any, depth: int = 0) -> bool:
     if depth > _DEPTH or not isinstance(value, (dict, list)):
         return False
     parts = cast("dict[str, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value)
-    return any(_has_float(part, depth + 1) for part in parts)
+    return any(_has_float(part, depth + 1) for part in parts if part.__class__ is not str)
 
 
 def _size(value: Any, depth: int = 0) -> int:

@@ -3,7 +3,7 @@
 A validator remembers no results. Where two alternatives refer to the same schema, that schema is applied twice, and twice
 at each level that the schema and the value repeat: forty levels in a kilobyte would never end. The count here does remember,
 so it takes no more steps than there are pairs of a schema and a part of the value, and ends early. Without references, the
-count cannot exceed the size of the schema times that of the value, so nothing is counted then.
+count cannot exceed the size of the schema times that of the value, so nothing needs to be counted then.
 """
 
 from __future__ import annotations
@@ -21,16 +21,14 @@ SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 def exceeds(schema: Schema, value: object, most: int) -> bool:
-    """Whether a validator of `schema` may apply more than `most` schemas to a value because of its references."""
-    if not _refers(schema):
-        return False
+    """Whether a validator of `schema`, which `refers` to parts of it, may apply more than `most` schemas to a value."""
     try:
         return _Count(schema, most).of(schema, value) > most
     except (OverflowError, RecursionError):
         return True
 
 
-def _refers(schema: object) -> bool:
+def refers(schema: object) -> bool:
     """Whether there may be a reference in a schema."""
     todo = [schema]
     for node in todo:

@@ -25,7 +25,17 @@ from ..models.offload import offloaded, request_size
 from ..models.wrapper import Wrapper
 from ..plan.calls import answer, checked, problem_text
 from ..plan.prompted import text_of
-from ..plan.result_pages import PageRow, PageSize, ResultPages, TextPage, page, page_text, read_tool, too_large
+from ..plan.result_pages import (
+    PageRow,
+    PageSize,
+    ResultPages,
+    TextPage,
+    is_result,
+    page,
+    page_text,
+    read_tool,
+    too_large,
+)
 from ..plan.token_estimate import about_message, about_request
 from ..tool_results import LIMIT
 from ..types import Message, Note, Request, Tool, ToolCall
@@ -137,7 +147,9 @@ class PagedResults(Wrapper[Model]):
         were cut."""
         if request.prompt is not None:
             return False
-        return self._clear is not None or too_large(request.messages, self.size)
+        if self._clear is not None:
+            return True
+        return any(map(is_result, request.messages)) and too_large(request.messages, self.size)
 
     async def _paging(self, request: Request) -> AsyncGenerator[Event]:
         begun = await offloaded(request_size(request), self._begun, request)

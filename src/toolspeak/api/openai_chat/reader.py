@@ -52,16 +52,16 @@ class ReplyReader(StreamReader):
             raise ServerFailed(f"expected a chat completion, got: {excerpt(json.dumps(payload, ensure_ascii=False))}")
         if usage := record(payload.get("usage")):
             self._usage = read_usage(usage)
-        events: list[Event] = []
         for choice in choices[:1]:
             if choice.get("index") in (None, 0):
-                events += self._choice(choice)
-        return events
+                return self._choice(choice)
+        return []
 
     def _choice(self, choice: Payload) -> list[Event]:
         delta = record(choice.get("delta")) or record(choice.get("message"))
         events: list[Event] = []
-        if tokens := records(record(choice.get("logprobs")).get("content")):
+        scores = choice.get("logprobs")
+        if tokens := records(record(scores).get("content")) if scores else []:
             events.append(Logprobs(tokens))
         events += self._delta(delta)
         for place, call in enumerate(_calls(delta)):
@@ -73,7 +73,8 @@ class ReplyReader(StreamReader):
                 arguments=function.get("arguments"),
                 fresh=place > 0,
             )
-        for note in records(record(choice.get("toolspeak")).get("notes")):  # from another toolspeak gateway
+        ours = choice.get("toolspeak")  # from another toolspeak gateway
+        for note in records(record(ours).get("notes")) if ours else ():
             self._calls.note(Note(str(note.get("rule", ""))[:100], str(note.get("detail", ""))))
         if isinstance(reason := choice.get("finish_reason"), str) and reason:
             if reason == "error":
@@ -86,7 +87,8 @@ class ReplyReader(StreamReader):
         thought = delta.get("reasoning_content") or delta.get("reasoning")
         if isinstance(thought, str) and thought:
             events.append(ThoughtDelta(thought))
-        events += read_content(delta.get("content") or delta.get("refusal"))
+        if content := delta.get("content") or delta.get("refusal"):
+            events += read_content(content)
         for event in events:
             if isinstance(event, TextDelta):
                 self._text.append(event.text)
@@ -105,9 +107,10 @@ class ReplyReader(StreamReader):
 
 def _calls(delta: Payload) -> list[Payload]:
     """Return the calls of a message. Some servers send only the older field, others send both for one call."""
-    if calls := records(delta.get("tool_calls")):
+    calls, older = delta.get("tool_calls"), delta.get("function_call")
+    if calls := records(calls) if calls else []:
         return calls
-    older = record(delta.get("function_call"))
+    older = record(older) if older else {}
     return [{"index": 0, "function": older}] if older else []
 
 

@@ -28,7 +28,7 @@ def check_openness(settings: Settings) -> None:
 
 def check_host(headers: Iterable[tuple[bytes, bytes]], settings: Settings) -> None:
     """Raises Refused if the gateway has no keys and listens on loopback, but the `Host` header names another host."""
-    if any((settings.keys, settings.insecure)):
+    if settings.keys or settings.insecure:
         return
     for host in (value.decode("latin-1") for name, value in headers if name == b"host"):
         if not names_loopback(host):

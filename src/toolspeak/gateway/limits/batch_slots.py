@@ -39,11 +39,11 @@ class BatchSlots:
             if waiter.cancelled():
                 self._forget(owner, waiter)
             elif waiter.exception() is None:  # the place was granted just before the cancellation
-                self.leave(owner)
+                self.leave(0, owner)
             raise
 
-    def leave(self, owner: str) -> None:
-        """Give back a place."""
+    def leave(self, _: float, owner: str) -> None:
+        """Give back a place. How long it was used says nothing of how long a request waits."""
         self.running -= 1
         self._held[owner] -= 1
         if self._held[owner] <= 0:

@@ -77,7 +77,10 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._in_head = False
         self._came()
-        if len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > self.limits.head:
+        size = len(self.url)
+        for name, value in self.headers:
+            size += len(name) + len(value) + 4
+        if size > self.limits.head:
             self._too_large()
             raise Refusal
         if len(self.pipeline) >= WAITING:

@@ -12,6 +12,8 @@ from urllib.parse import quote, unquote, urlsplit
 from ...errors import UsageError
 
 USERINFO = re.compile(r"//[^/?#]*@")
+LOOPBACK = frozenset(("localhost", "127.0.0.1", "::1"))
+"""The usual names of this machine."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -83,7 +85,7 @@ def redact(text: str, secrets: Iterable[str]) -> str:
 def is_loopback(host: str) -> bool:
     """Whether an address or name is of this machine. False if that is unknown."""
     bare = host.strip("[]").lower()
-    if bare == "localhost":
+    if bare in LOOPBACK:
         return True
     try:
         return ipaddress.ip_address(bare).is_loopback

@@ -7,8 +7,7 @@ import copy
 import json
 import os
 import uuid
-from collections.abc import AsyncGenerator, Collection, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -40,7 +39,7 @@ from ..unsupported_settings import without_unsupported
 from .address import parse_address, redact
 from .apis import APIS, able_by
 from .counting import count_chat, count_messages, count_text
-from .http_response import cause, drain, read_all, read_start, refusal, whole_url
+from .http_response import Explaining, cause, drain, read_all, read_start, refusal, whole_url
 from .providers import ANY, Provider, enforces_strict, refuse_without_key
 from .read_timeout import ReadTimeout
 from .sessions import close_sessions, get_session
@@ -167,7 +166,7 @@ class Http:
         """Return the vectors from one HTTP exchange, without retries."""
         import aiohttp
 
-        with self._explaining():
+        with Explaining(self._explained):
             self.model = self.model or await self.only_model()
             body = _encode(self._api.write_texts(texts, self.model, dimensions))
             due = asyncio.get_running_loop().time() + self.timeouts.first
@@ -229,7 +228,7 @@ class Http:
     async def _once(self, request: Request, notes: Sequence[Note]) -> AsyncGenerator[Event]:
         """Run one HTTP exchange. `notes` are sent with the first event, because the request may be sent again before
         it."""
-        with self._explaining():
+        with Explaining(self._explained):
             loop = asyncio.get_running_loop()
             self.model = self.model or await self.only_model()
             body = await offloaded(request_size(request), self._written, request)
@@ -332,7 +331,7 @@ class Http:
         """
         due = asyncio.get_running_loop().time() + seconds
         data = None if body is None else _encode(body)
-        with self._explaining():
+        with Explaining(self._explained):
             response = await self._send("GET" if body is None else "POST", path, due, data, root=root)
             try:
                 return record(json.loads(await read_start(response, 4_000_000)))
@@ -359,14 +358,6 @@ class Http:
     def _unreachable(self, reason: str) -> ModelUnreachable:
         advice = self._provider.start or "check that it runs and that the address is right"
         return ModelUnreachable(f"no answer from the server ({reason}); {advice}")
-
-    @contextmanager
-    def _explaining(self) -> Generator[None]:
-        """Add the server and its address to errors that leave the block, and remove secrets."""
-        try:
-            yield
-        except ModelError as error:
-            raise self._explained(error) from None
 
     def _explained(self, error: ModelError) -> ModelError:
         if error.reason:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -95,3 +96,17 @@ async def read_all(response: aiohttp.ClientResponse, limit: int) -> bytes:
         if len(body) > limit:
             raise ServerFailed(f"the server sent more than {limit:,} bytes")
     return bytes(body)
+
+
+class Explaining:
+    """Replaces errors of a model that leave the block by what `explained` makes of them."""
+
+    def __init__(self, explained: Callable[[ModelError], ModelError]) -> None:
+        self._explained = explained
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: object, __: object) -> None:
+        if isinstance(error, ModelError):
+            raise self._explained(error) from None

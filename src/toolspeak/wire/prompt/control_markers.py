@@ -81,12 +81,13 @@ def cleaner(
         return match[0] + INVISIBLE
 
     def clean(text: str) -> str:
-        text = _defuse_end(whole(text), begins, notes)
+        if not text:
+            return text
+        text = whole(text) if removed else replaced(pattern, broken, text, ahead)
+        text = _defuse_end(text, begins, notes) if begins else text
         return replaced(labels, labelled, text, ahead) if speaking or INVISIBLE in text else text
 
     def whole(text: str) -> str:
-        if not removed:
-            return replaced(pattern, broken, text, ahead)
         for left in _after_removal(text, removed):
             if made := next((match for match in pattern.finditer(left) if match.lastindex), None):
                 _note(notes, made[0] + str(made[1] or made[2] or made[3] or made[4]))
@@ -118,7 +119,7 @@ def _defuse_end(text: str, begins: frozenset[str], notes: list[Note]) -> str:
 
     def begun(match: re.Match[str]) -> str:
         rest = window[match.start() :]
-        if rest not in begins and not (begins and BEGINNING.fullmatch(rest)):
+        if rest not in begins and not BEGINNING.fullmatch(rest):
             return match[0]
         _note(notes, rest)
         return match[0] + INVISIBLE
@@ -197,11 +198,16 @@ def cleaned_request(request: Request, d: Dialect | None = None) -> Request:
 
 def was_broken(value: object) -> bool:
     """Whether any text in JSON data was defused: if a model copies it, it must be restored."""
-    if isinstance(value, str):
-        return (INVISIBLE in value and BROKEN.search(value) is not None) or ESCAPED in value
-    if isinstance(value, dict | Mapping):  # `dict` is fast, `Mapping` is an abstract class and slow
-        return any(map(was_broken, cast("Mapping[Any, object]", value).values()))
-    return isinstance(value, list | tuple) and any(map(was_broken, cast("Sequence[object]", value)))
+    todo = [value]
+    for one in todo:
+        if isinstance(one, str):
+            if (INVISIBLE in one and BROKEN.search(one)) or ESCAPED in one:
+                return True
+        elif isinstance(one, list | tuple):
+            todo += cast("Sequence[object]", one)
+        elif isinstance(one, dict | Mapping):  # `dict` is fast, `Mapping` is an abstract class and slow
+            todo += cast("Mapping[Any, object]", one).values()
+    return False
 
 
 def cleaned_messages(messages: Sequence[Message], markers: tuple[str, ...], thought: tuple[str, str]) -> list[Message]:
