@@ -54,6 +54,9 @@ def one(**arguments: Any) -> list[tuple[str, dict[str, Any], bool]]:
         ("gemma4", '<|tool_call>call:weather{city:<|"|>Paris<|"|><tool_call|>', PARIS, "", ["unclosed-object"]),
         ("gemma4", '<|tool_call>call:weather{city:<|"|>Paris<|"|>call:ping{}<tool_call|>', [*PARIS, ("ping", {}, True)], "", ["unclosed-object", "list"]),
         ("functiongemma", "<start_function_call>call:weather{city:<escape>Paris<escape><end_function_call>", PARIS, "", ["unclosed-object"]),
+        ("empower", '<f>[{"name": "weather", "arguments": "{\\"city\\": \\"Paris\\""}]', PARIS, "", ["unclosed-object"]),
+        ("empower", '<f>[{"name": "weather", "arguments": "{\\"l\\": [1, 2"}]', one(l=[1, 2]), "", ["unclosed-object"]),
+        ("hermes", '<tool_call>{"name": "weather", "arguments": "{\\"city\\": \\"Paris\\""}</tool_call>', PARIS, "", ["unclosed-object"]),
         ("tool-json", '{"tool": "weather", "tool_input": {"city": "Paris"}}}', PARIS, "", ["stray-closer"]),
         # the dialect's own opener is missing, or a fence stands around it
         ("hermes", BODY, PARIS, "", ["missing-opener"]),
@@ -130,6 +133,8 @@ def test_what_is_kept(name: str, wire: str, calls: list[Any], text: str, notes: 
         ("tool-json", '{"tool": "weather", "tool_input": {"city": "Par', "length"),
         ("empower", '<f>[{"name": "weather", "arguments": "{\\"city\\": \\"Par', "length"),
         ("empower", '<f>[{"name": "weather", "arguments": "{\\"city\\": oops}"}]', "tool_calls"),
+        ("empower", '<f>[{"name": "weather", "arguments": "{\\"city\\": \\"Par"}]', "tool_calls"),
+        ("empower", '<f>[{"name": "weather", "arguments": "{\\"a\\": {\\"b\\": 1}"}]', "tool_calls"),
     ],
 )
 def test_a_broken_call_is_shown_and_has_no_arguments(name: str, wire: str, finish: str) -> None:

@@ -46,6 +46,11 @@ DOUBTFUL = [
     ("qwen3-coder", "<tool_call>\n<function=delete>\n<parameter=path>\n/a\n</parameter>\n<parameter=path>\n/b\n</parameter>\n</function>\n</tool_call>"),
     ("minimax-m3", f'{MARK}<tool_call>\n{MARK}<invoke name="delete">{MARK}<path>/a{MARK}</path>{MARK}<path>/b{MARK}</path>{MARK}</invoke>\n{MARK}</tool_call>'),
     ("pythonic", '[delete(path="/a", path="/b")]'),
+    # a brace is missing, before or behind the last key
+    ("mistral-nemo", '[TOOL_CALLS][{"name": "delete", "arguments": {"path": "/data", "id": "123456789"}]'),
+    ("apriel", '<tool_calls>[{"name": "delete", "arguments": {"path": "/data", "id": "1"</tool_calls>'),
+    ("apriel", '[{"name": "delete", "arguments": {"path": "/data", "id": "1"}]'),
+    ("tool-json", '{"tool": "delete", "tool_input": {"path": "/data", "message": "Done"}'),
     # more behind the arguments, before what closes the call
     ("hermes", f"<tool_call>{CALL}{MORE}</tool_call>"),
     ("hermes", f"<tool_call>{CALL[:-1]}{MORE}}}</tool_call>"),
@@ -73,6 +78,10 @@ DOUBTFUL = [
     ("gemma4", '<|tool_call>call:delete{path:<|"|>/data<|"|>}{dry_run:true}<tool_call|>'),
     ("qwen3-coder", "<tool_call>\n<function=delete>\n<parameter=path>\n/data\n</parameter>\ndry_run=True\n</function>\n</tool_call>"),
     ("glm45", "<tool_call>delete\n<arg_key>path</arg_key>\n<arg_value>/data</arg_value>\ndry_run: true</tool_call>"),
+    # a part of the closer is missing
+    *(("kimi-k3", f'<|open|>tools<|sep|><|open|>call tool="delete" index="1"<|sep|><|open|>argument key="path" type="string"<|sep|>/data{part}<|close|>call<|sep|><|close|>tools<|sep|>') for part in (
+        "argument<|sep|>", "<|close|>argument", "<|close|>", "<|sep|>",
+    )),
     # a value that is to be worked out
     ("hermes", '<tool_call>{"name": "delete", "arguments": {"path": "/da" + "ta"}}</tool_call>'),
     ("pythonic", '[delete(path="/da" + "ta")]'),
@@ -149,6 +158,10 @@ WHOLE = [
     ("gemma3", '```tool_code\ndefault_api.delete(path="/data")\n```'),
     ("pythonic", '[delete(path=\'say "a" and "b"\')]'),
     ("hermes", '<tool_call>{"name": "delete", "arguments": {"path": "a "b" c"}}</tool_call>'),
+    ("hermes", '<tool_call>{"name": "delete", "arguments": {"path": "/data", "id": "1"}</tool_call>'),
+    ("kimi-k3", '<|open|>tools<|sep|><|open|>call tool="delete" index="1"<|sep|><|open|>argument key="path" type="string"<|sep|>a <|close|> b<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>'),
+    ("mistral-v3", '[TOOL_CALLS] [{"name": "delete", "arguments": {"id": "1", "path": "/data"}]'),
+    ("mistral-v3", '[TOOL_CALLS] [{"name": "delete", "arguments": {"path": "/data", "id": 1}]'),
     *(("hermes", f'<tool_call>{{"name": "delete", "arguments": {{"path": {value}}}}}</tool_call>') for value in (
         '"He said "hi", then left"', '"say "yes", then "no""', '"Hi, "you""', '"x = {"a": 1}"', '"x "y": z"', "'it's, isn't it'",
         '["x "y", z", "w"]', '"a, \\"dry_run\\": b"',

@@ -3,16 +3,17 @@
 from dataclasses import replace
 
 from ..wire.dialect import ARGS, ID, NAME, TOOLS, Dialect, JsonCall, Speech, Thinking, ToolJson
-from ._json import ALSO, BARE, LIST
+from ._json import ALSO, LIST
 
+CALL = JsonCall((("name", NAME), ("arguments", ARGS), ("id", ID)), ALSO)
 APRIEL = Dialect(
     "apriel",
-    (JsonCall((("name", NAME), ("arguments", ARGS), ("id", ID)), ALSO),),
+    (CALL,),
     open="<tool_calls>",
     close="</tool_calls>",
     items=LIST,
     before="\n",
-    forms=BARE,
+    forms=((CALL,),),
     thinking=Thinking("Here are my reasoning steps:\n", "\n[BEGIN FINAL RESPONSE]\n"),
     frame=("<|end|>",),
     stop=("<|end|>",),

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ..wire.dialect import ARGS, ID, NAME, Dialect, JsonCall, Maybe, Thinking
-from ._json import ALSO, JSON, JSON_CALL, LIST
+from ._json import ALSO, JSON, LIST
 
 LISTED = JsonCall((("name", NAME), ("arguments", ARGS), ("id", ID)), ALSO)
 CONTROL = (
@@ -27,7 +27,7 @@ MISTRAL_V3 = Dialect(
     (LISTED,),
     open="[TOOL_CALLS] ",
     items=LIST,
-    forms=(PLAIN, (JSON_CALL,)),
+    forms=(PLAIN, (LISTED,)),
     thinking=None,
     frame=("</s>",),
     stop=("</s>",),

@@ -14,7 +14,7 @@ from ..reading.call_repairs import behind
 from ..reading.json_reader import JsonReader
 from ..reading.json_string import ESCAPES, unescape, unescaped
 from ..reading.json_tokens import IN_QUOTED, IN_STRING, Emit, Note, escaped, quoted, whole_value
-from ..reading.json_value import json_value
+from ..reading.json_value import json_value, last_closers
 from ..reading.literals import comes, next_visible
 from ..reading.source import (
     CAP,
@@ -271,10 +271,16 @@ class _Encoded(Machine):
             self.emit("{}")
             return True
         self.inner.closed = True
-        if not self.failed:
-            self.reader.step()
         if self.failed:
             raise self.failed
+        try:
+            self.reader.step()
+        except Malformed:
+            closers = last_closers(self.reader)
+            if not closers:
+                raise
+            self.note_here("unclosed-object", closers)
+            self.emit(closers)
         return True
 
     def note_here(self, rule: str, detail: str, _: int | None = None) -> None:

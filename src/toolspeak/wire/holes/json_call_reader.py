@@ -19,6 +19,7 @@ from ..reading.json_value import json_value
 from ..reading.source import Malformed, Scan, at, expect, following
 from ..reading.state import Call, State
 from . import json_args
+from .misplaced_key import last_keys, misplaced
 
 MOST_PENDING = 4096
 """The most characters of a text before the name that are held back, where any JSON may be an answer."""
@@ -73,7 +74,7 @@ def _members(s: State, o: _Object) -> Scan[None]:
     slots: dict[str | Slot, Slot | Kind] = {**dict(o.hole.also), **dict(o.hole.keys)}
     while not (yield from at(s, "}")):
         if o.call.filled and (yield from following(s)) not in ENDS:
-            s.note("unclosed-object")
+            _unclosed(s, o)
             break
         key = yield from short_string(s)
         yield from expect(s, ":")
@@ -88,9 +89,16 @@ def _members(s: State, o: _Object) -> Scan[None]:
                 break
             if not o.call.filled and not (o.answer and o.texts):
                 raise Malformed("expected , or }")
-            s.note("unclosed-object")
+            _unclosed(s, o)
             break
     _finish(s, o)
+
+
+def _unclosed(s: State, o: _Object) -> None:
+    """The object has no closer."""
+    s.note("unclosed-object")
+    if key := misplaced(o.hole, "".join(o.arguments), s.schema(o.call).get("required") or ()):
+        s.note("misplaced-key", key)
 
 
 def _value(s: State, o: _Object, key: str, slot: Slot | Kind | None) -> Scan[None]:
@@ -239,7 +247,13 @@ def _arguments(s: State, o: _Object, key: str) -> Scan[None]:
     elif o.call.name is not None:
         _start(s, o)
         o.filled = True
-        yield from json_args.read(s, s.emit_arguments, s.note, beyond=o.beyond)
+
+        def emit(text: str) -> None:
+            s.emit_arguments(text)
+            o.arguments.append(text)
+
+        known = emit if last_keys(o.hole) else s.emit_arguments
+        yield from json_args.read(s, known, s.note, beyond=o.beyond)
         o.call.filled = True
     else:
         o.filled = s.no_reread = True

@@ -37,6 +37,7 @@ WORDS = re.compile(r"\s+|(?<=>)(?=<)").split
 TYPES = frozenset(["string", "number", "integer", "boolean", "null", "array", "object"])
 RUN = 3
 """So many words that may follow a call, in sequence from the start of a line, end a value that has no closer."""
+MARK = re.compile(r"<\|\w+\|>")
 WRAPPERS = frozenset(["arguments", "input", "parameters", "properties"])
 """Names of a parameter in which models put all arguments."""
 BRACKETS = ("}", "]")
@@ -45,7 +46,8 @@ Rows = tuple[tuple[str, Any], ...]
 
 @dataclass(frozen=True, slots=True)
 class TagWords:
-    """The words to search for in a hole: the opener, the words after a key, the closer, and what may follow it."""
+    """The words to search for in a hole: the opener, the words after a key, the closer and its parts, if it has several
+    marks, and what may follow it."""
 
     opener: str
     before: tuple[str, ...]
@@ -53,6 +55,7 @@ class TagWords:
     key_ends: tuple[str, ...]
     lead: str
     close: str
+    parts: tuple[str, ...]
     line: str
     space: str
     follow: tuple[str, ...]
@@ -69,7 +72,8 @@ def tag_words(hole: Tagged, follow: tuple[str, ...]) -> TagWords:
     space = hole.close[: len(hole.close) - len(hole.close.lstrip())]
     follow = tuple(word for word in follow if word)
     first = [w for w in follow[:1] if not close.startswith(w)]
-    ends = [close, space + close, "\n" + opener, *("\n" + w for w in first), *first]
+    parts = marks if len(marks := tuple(MARK.findall(close))) > 1 else ()
+    ends = [close, space + close, *parts, "\n" + opener, *("\n" + w for w in first), *first]
     return TagWords(
         opener=opener,
         before=before,
@@ -77,6 +81,7 @@ def tag_words(hole: Tagged, follow: tuple[str, ...]) -> TagWords:
         key_ends=tuple(dict.fromkeys((*before[:1], mid[0]))),
         lead=hole.mid[len(hole.mid.rstrip()) :],
         close=close,
+        parts=parts,
         line="\n" + opener,
         space=space,
         follow=follow,
@@ -323,6 +328,9 @@ class TagReader:
             return None if ended else hit
         if hit.lstrip() in self.odd:
             return None if (yield from self.closes_oddly(hit)) else hit
+        if hit in words.parts:
+            self.went_on = True  # as text, unless no closer follows
+            return hit
         size = len(hit)
         s.pos -= size
         if hit in (words.line, words.opener):

@@ -28,7 +28,11 @@ def json_value(s: Source, emit: Emit, note: Note | None, delta: Delta | None = N
 def _missing_closers(s: Source, reader: JsonReader) -> Scan[str]:
     """The closers that a value lacks, if one of the words comes that may follow it, and the value can only have ended
     here; otherwise "". Within brackets of one kind, a missing closer could belong to either of two."""
+    closers = last_closers(reader)
+    return closers if closers and (yield from at(s, *reader.beyond, eat=False)) else ""
+
+
+def last_closers(reader: JsonReader) -> str:
+    """The closers that complete the value where the reader stopped; "" if it was not at their place."""
     unsure = reader.want != AFTER or reader.nested or bool(reader.comma)
-    if unsure or not (yield from at(s, *reader.beyond, eat=False)):
-        return ""
-    return "".join(reversed(reader.stack))
+    return "" if unsure else "".join(reversed(reader.stack))

@@ -20,7 +20,9 @@ FUNCTIONS = "functions"
 """The namespace in which some models were trained to see the functions of a request."""
 NOTES = 100
 """The most notes of a reply."""
-DOUBTFUL = frozenset(["doubled-key", "expression", "missing-quote", "other-name", "trailing-text", "unknown-key"])
+DOUBTFUL = frozenset(
+    ["doubled-key", "expression", "misplaced-key", "missing-quote", "other-name", "trailing-text", "unknown-key"]
+)
 """Rules of notes that say that a part of a call was dropped, or that it is ambiguous: such a call is never whole."""
 
 
