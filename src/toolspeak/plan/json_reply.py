@@ -4,7 +4,7 @@ validated."""
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -13,12 +13,13 @@ from ..schema import nonblocking_json
 from ..schema.bounded_cache import BoundedCache
 from ..schema.check import check
 from ..schema.coerce import coerce
+from ..schema.phrases import short
 from ..schema.repair_schema import repair_any
 from ..schema.validators import judge
 from ..schema.weight import weight
 from ..types import Message, Note, Reply, Request, Schema, Tool
 from .code_fences import unfenced
-from .json_passages import JsonText, json_values, whole_values
+from .json_passages import BROKEN, OPENER, JsonText, json_values, whole_values
 
 OPEN = ("additionalProperties", "unevaluatedProperties")
 ANY_OBJECT = {"type": "object"}
@@ -64,7 +65,16 @@ def json_text(reply: Reply, schema: Schema, *, streamed: bool = False) -> tuple[
     fits = [one for one in values if not _problems(one.text, schema)]
     if fits and all(one.value == fits[0].value for one in fits):
         return replace(reply, text=fits[0].text, notes=(*reply.notes, *_around(reply.text), *fits[0].notes)), ""
-    return reply, _problems(unfenced(reply.text), schema)
+    return reply, _why(reply.text, values, fits, schema)
+
+
+def _why(text: str, values: Sequence[JsonText], fits: Sequence[JsonText], schema: Schema) -> str:
+    """Why none of the values in a text counts."""
+    if len(fits) > 1:
+        return f"it has {len(fits)} values that fit and differ, and one is wanted"
+    text = values[0].text if values else unfenced(text)
+    begin = None if values else BROKEN.search(text)
+    return _problems(text[begin.start() :] if begin else text, schema)
 
 
 def _around(text: str) -> list[Note]:
@@ -91,7 +101,7 @@ def _problems(text: str, schema: Schema) -> str:
     except RecursionError:
         return "it nests too deep"
     except ValueError as error:
-        return f"it is not JSON ({error})"
+        return f"it is not JSON ({error})" if OPENER.match(text.lstrip()) else f"it is not JSON: {short(text.strip())}"
     problems = check(_tool(schema), cast("Mapping[str, Any]", value))
     return "; ".join(f"{one.path or 'the value'}: expected {one.expected}, got {one.received}" for one in problems)
 
