@@ -192,3 +192,33 @@ def test_a_call_of_inkling_without_its_head() -> None:
         assert calls(reply) == [ROME]
         assert reply.text + reply.thought == before.partition("|>")[2].partition("<")[0]
     assert not calls(at_every_cut("the mark <|content_invoke_tool_json|> means a call", "inkling"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "prompt"),
+    [
+        ("functionary-v3", '>>>zz\n{"a": "b"}', ""),
+        ("functionary-v3", 'zz\n{"a": "b"}', "<|start_header_id|>assistant<|end_header_id|>\n\n>>>"),
+        ("glm4", 'zz\n{"a": "b"}', "<|user|>\nHi<|assistant|>"),
+        ("glm4", '<|assistant|>zz\n{"a": "b"}', ""),
+    ],
+)
+def test_a_message_to_an_unknown_tool_is_a_call(name: str, text: str, prompt: str) -> None:
+    reply = at_every_cut(text, name, prompt=prompt)
+    assert (calls(reply), reply.text) == ([("zz", {"a": "b"}, True)], "")
+    assert [note.rule for note in reply.notes] == ["unknown-tool"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "prompt"),
+    [
+        ("functionary-v3", 'zz\n{"a": "b"}', ""),  # nothing says that a message begins here
+        ("functionary-v3", "zz\nis a name", ">>>"),
+        ("functionary-v3", 'I look.\nzz\n{"a": "b"}', ">>>"),
+        ("glm4", 'Result:\n{"a": "b"}', "<|assistant|>"),
+        ("glm4", 'A {"a": "b"}', "<|assistant|>"),
+    ],
+)
+def test_another_first_line_is_text(name: str, text: str, prompt: str) -> None:
+    reply = at_every_cut(text, name, prompt=prompt)
+    assert (calls(reply), reply.text) == ([], text)

@@ -29,6 +29,8 @@ BELONGS = "{,:+\"'"
 """Characters that begin a further part of a call that nothing closes: another object, key or value."""
 CONTROL = ("<|", "<｜")
 """Beginnings of marks that nobody quotes: without a call between them they are dropped, not kept as text."""
+IDENTIFIER = re.compile(r"[^\W\d][\w.-]*").fullmatch
+"""Matches names of tools that are not offered; any other word that begins a message is text."""
 QUOTES = "\"'"
 """Quotes that may surround a name."""
 HALF_ENTITY = re.compile(r"&#?\w*\Z").sub
@@ -111,14 +113,18 @@ def _marked(p: Program, entry: Entry) -> Form | None:
     return None
 
 
-def begin(s: State, p: Program, name: str) -> Scan[None]:
-    """Reads the calls of a message whose head has the name of the first."""
+def begin(s: State, p: Program, name: str, begun: bool) -> Scan[None]:
+    """Reads the calls of a message whose head has the name of the first. `begun`: the message certainly begins here, so
+    that it is a call whatever tool it names."""
     call = Call(p.d.guard)
     call.name = s.resolve_name(name)
     if not NAMED(name):
         raise Malformed("no name")
-    if call.guard and p.d.call == (Json(),) and (yield from following(s)) != "{":
-        raise Malformed("no arguments")  # a line with only a tool's name
+    if call.guard:
+        brace = (yield from following(s)) == "{"
+        if p.d.call == (Json(),) and not brace:
+            raise Malformed("no arguments")  # a line with only a tool's name
+        call.guard = not (begun and brace and IDENTIFIER(name))
     if NAME not in p.d.call or s.offered(call.name):
         s.start_call(call)  # otherwise the call contains its name
     opener = literal_words(p.d.open)

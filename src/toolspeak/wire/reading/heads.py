@@ -10,7 +10,7 @@ from ..dialect import Header
 from .head_words import head_words, is_bare, route
 from .lexicon import TEXT, Program
 from .source import Malformed, Scan, marks, token
-from .state import State
+from .state import State, may_name
 
 HEAD_SIZE = 512
 """The most characters of a head."""
@@ -30,13 +30,13 @@ def pass_unread(s: State) -> str:
     return TEXT
 
 
-def read_head(s: State, p: Program, header: Header, word: str) -> Scan[tuple[str, str]]:
+def read_head(s: State, p: Program, header: Header, word: str, begun: bool) -> Scan[tuple[str, str]]:
     """The head of a message, and what ends it, which is consumed. If its markers may have been removed, the body of a
-    call ends it: then "" is returned and the body is not consumed."""
+    call ends it: then "" is returned and the body is not consumed. `begun`: the message certainly begins here."""
     bare = word if word in p.bare else ""
     stop = next(filter(None, (header.stop.strip(), header.stop)))
     body = () if word else p.body
-    text, hit = yield from token(s, marks((stop, *body)), HEAD_SIZE, may_begin(s, p, bare))
+    text, hit = yield from token(s, marks((stop, *body)), HEAD_SIZE, may_begin(s, p, bare, begun))
     head, unmarked = bare + text, hit in body
     what = route(header, head)[1] if unmarked else hit
     if what not in ("call", stop):
@@ -70,11 +70,14 @@ def _unmarked_name(s: State, p: Program, needle: str, head: str, written: str) -
     return names.pop()
 
 
-def may_begin(s: State, p: Program, bare: str) -> Callable[[str], bool] | None:
-    """A check whether the beginning of a text may be a head, if only names of offered tools count."""
+def may_begin(s: State, p: Program, bare: str, begun: bool) -> Callable[[str], bool] | None:
+    """A check whether the beginning of a text may be a head, if only names count, and only those of offered tools unless
+    the message certainly begins here."""
     if bare:
         return is_bare
     if not p.d.guard or s.tools is None or p.d.header is None:
         return None
+    if begun:
+        return may_name
     needles = [needle.strip("^$") for needle, _ in p.d.header.routes]
     return lambda head: any([s.begins_tool(head), *(needle.startswith(head.strip()) for needle in needles if needle)])

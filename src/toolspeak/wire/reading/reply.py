@@ -70,14 +70,14 @@ def reply(s: State, p: Program, prompt: str | None) -> Scan[None]:
         elif kind == HEAD:
             s.text_before_call = s.text_before_call or now == THINK
             now = yield from message_head(s, p, literal, now)
-            now = (yield from headed(s, p)) if now == HEAD else now
+            now = (yield from headed(s, p, True)) if now == HEAD else now
         elif kind == THINK:
             yield from opened(s, p, literal, space)
             now = THINK
         else:
             named = p.named and now == THINK and s.tools
             fresh = yield from minor_mark(s, p, kind, literal, space, block)
-            now = (yield from headed(s, p)) if named else TEXT
+            now = (yield from headed(s, p, False)) if named else TEXT
         s.text_type = ThoughtDelta if now == THINK and p.split else TextDelta
 
 
@@ -88,11 +88,11 @@ def _beginning(s: State, p: Program, prompt: str, unknown: bool) -> Scan[tuple[s
         now = "" if (yield from at(s, thinking.open.strip(), eat=False)) else THINK
     if now == THINK and p.unframed and (yield from at(s, *p.unframed, eat=False)):
         now = ""  # the prompt opened a thought, but the model does not think
-    fresh = p.anew(now, prompt)
+    fresh, begun = p.anew(now, prompt), now == HEAD
     if not now and not prompt and ((p.named and s.tools) or (p.heads and (yield from at(s, *p.heads, eat=False)))):
         now = HEAD
     if now == HEAD:
-        now = yield from headed(s, p)
+        now = yield from headed(s, p, begun)
     if not now and (tail := p.opened(prompt)):  # read the end of the prompt as if the reply had written it
         s.prompt_length, s.offset = len(tail), -len(tail)
         s.text = tail + s.text
@@ -245,10 +245,10 @@ def last_calls(s: State, p: Program) -> Scan[str | None]:
     return None
 
 
-def headed(s: State, p: Program) -> Scan[str]:
-    """Reads the head of a message whose start came earlier; an empty line may precede it."""
+def headed(s: State, p: Program, begun: bool) -> Scan[str]:
+    """Reads the head of a message whose start came earlier; an empty line may precede it. `begun`: there was one."""
     s.start_recording()
-    now = yield from message_head(s, p, "", TEXT)
+    now = yield from message_head(s, p, "", TEXT, begun)
     if now == HEAD:
         s.start_recording()
         now = yield from message_head(s, p, "", TEXT)
@@ -256,7 +256,7 @@ def headed(s: State, p: Program) -> Scan[str]:
     return TEXT if now == HEAD else now
 
 
-def message_head(s: State, p: Program, word: str, now: str) -> Scan[str]:
+def message_head(s: State, p: Program, word: str, now: str, begun: bool = False) -> Scan[str]:
     """Reads the head of a message after its start `word`, and the call if the head is that of a call. Returns the next
     state: THINK or TEXT, `now` if this is no head, HEAD after an empty head, since another may follow."""
     header = p.d.header
@@ -264,14 +264,15 @@ def message_head(s: State, p: Program, word: str, now: str) -> Scan[str]:
         return TEXT
     s.no_reread, s.open_call, s.doubtful, s.fenced = False, None, False, False
     try:
-        head, hit = yield from read_head(s, p, header, word)
+        begun = begun or word != ""
+        head, hit = yield from read_head(s, p, header, word, begun)
         needle, what = route(header, head)
         if what == "call" and not p.calls:
             return pass_unread(s)
         name = tool_name(s, p, needle, head, hit) if what == "call" else ""
         note_rest(s, p, head.replace(needle.strip("^$") + name, "", 1))
         if what == "call":
-            yield from begin(s, p, name)
+            yield from begin(s, p, name, begun)
             yield from at(s, *header.ends)
             s.commit()
             yield from _note_text_after_call(s, p)
