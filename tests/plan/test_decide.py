@@ -158,6 +158,20 @@ def test_an_incomplete_call_in_a_reply_that_the_model_ended_is_asked_again(verb:
     assert all(attempt.reply.finish == "tool_calls" for attempt in wrong.value.attempts)
 
 
+def test_a_reply_that_ends_with_the_beginning_of_a_call_is_asked_again() -> None:
+    half = "I add.\n[TOOL_CALLS]"
+    assert ts.decide("1 + 2?", tools=[add], model=spoken(half, CUT + "}")).calls
+    assert ts.decide("1 + 2?", tools=[add], model=spoken(half, "Three.")).text == "Three."
+    reply = ts.decide("1 + 2?", tools=[add], model=spoken(half, half, half))  # it cannot do better
+    assert (reply.text, reply.calls, "cut-opener" in [note.rule for note in reply.notes]) == (half, (), True)
+    talk = "The mark is [TOOL_CALLS]"
+    assert ts.decide("1 + 2?", tools=[add], model=spoken(talk, "never")).text == talk
+    assert (
+        ts.decide("1 + 2?", tools=[add], model=spoken(half, "never", finish="length", tokens=9), max_tokens=9).text
+        == half
+    )
+
+
 @pytest.mark.parametrize("reported", ["length", "stop"])
 def test_an_incomplete_call_at_the_limit_of_tokens_is_cut(reported: str) -> None:
     """Some servers report `stop` at the limit as well."""

@@ -23,6 +23,8 @@ from .reask import Attempts, ReaskStrategy, usual
 NO_CALL, NO_FIT, NO_JSON = "That was no tool call.", "That does not fit:", "That is not valid JSON:"
 """How the model is told that its reply was wrong, in a user message."""
 
+HALF = "The reply ended with the beginning of a call"
+
 Read = Callable[[Reply], Reply]
 
 CUT = ("length", "content_filter")
@@ -47,7 +49,8 @@ def decide(
     `read` converts each reply first. `can` are the model's capabilities: without "schema" the prompt asks for the
     schema in words, and the model is asked again if the text does not match, unless the text of the last reply was already
     passed on (`streamed`). With `cut_stands` a reply that was cut at its length counts, without the call that was cut. If only one
-    call is allowed, further ones are dropped with a note, if `first`. If no call is allowed, one in a text is dropped,
+    call is allowed, further ones are dropped with a note, if `first`. A text that ends with the beginning of a call counts only
+    if the model cannot do better. If no call is allowed, one in a text is dropped,
     and the model is asked again only if there is no text. `strategies` are the strategies for asking again; `tokens` limits
     the cost of all tries. Raises GenerationError with every attempt if no reply is valid.
     """
@@ -68,9 +71,10 @@ def decide(
         try:
             yield from trying.wrong(reply, wrong, again)
         except GenerationError:
-            if request.choice != "none" or not reply.calls:
+            last = _last_resort(reply, request)
+            if last is None:
                 raise
-            return trying.right(_in_words(reply))
+            return trying.right(last)
 
 
 def call(
@@ -170,6 +174,20 @@ def _judged(reply: Reply, request: Request, cut_stands: bool, streamed: bool) ->
     return reply, wrong, _result_messages(reply.calls, texts)
 
 
+def _begins_call(reply: Reply, request: Request) -> bool:
+    """Whether a text that may be the answer ends with the beginning of a call, although it was not cut."""
+    may = all((request.choice == "auto", request.tools, reply.finish not in CUT))
+    return may and "cut-opener" in {note.rule for note in reply.notes}
+
+
+def _last_resort(reply: Reply, request: Request) -> Reply | None:
+    """What counts of a reply that is wrong again and again: a text beside calls that are not allowed, or one that ends
+    with the beginning of a call."""
+    if request.choice == "none":
+        return _in_words(reply) if reply.calls else None
+    return reply if _begins_call(reply, request) else None
+
+
 def _judged_text(reply: Reply, request: Request, cut_stands: bool, streamed: bool) -> tuple[Reply, str, list[Message]]:
     if cut_stands and reply.finish in CUT:
         return reply, "", []
@@ -180,6 +198,8 @@ def _judged_text(reply: Reply, request: Request, cut_stands: bool, streamed: boo
         order_text = f"{fault} Answer with a call to {wanted}, nothing else."
         why = f"a call to {wanted} was wanted, and a text came{_why_text(reply)}"
         return reply, why, [{"role": "user", "content": order_text}]
+    if _begins_call(reply, request):
+        return reply, HALF, [{"role": "user", "content": f"{HALF}. Write the whole call, or answer in words."}]
     if request.schema is None:
         return reply, "", []
     reply, wrong = json_text(reply, request.schema, streamed=streamed)

@@ -97,6 +97,13 @@ def ends_inside(s: State, closers: tuple[str, ...]) -> bool:
     return not s.text[max(start, len(s.text) - GAP) :].rstrip().endswith(closers)
 
 
+def note_cut(s: State, cut: bool) -> None:
+    """Notes that the reply ended with the beginning of a call, which stays text. In the middle of a line it is talk."""
+    s.truncated |= cut
+    if cut and not s.text_before_call:
+        s.note("cut-opener")
+
+
 def break_off(s: State, closers: tuple[str, ...], why: Malformed) -> Scan[None]:
     """Ends a call that was emitted in part: it stays, with whole=False. Its closers are no text."""
     s.prompt_length = 0

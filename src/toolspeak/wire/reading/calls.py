@@ -124,7 +124,7 @@ def begin(s: State, p: Program, name: str, begun: bool) -> Scan[None]:
         brace = (yield from following(s)) == "{"
         if p.d.call == (Json(),) and not brace:
             raise Malformed("no arguments")  # a line with only a tool's name
-        call.guard = not (begun and brace and IDENTIFIER(name))
+        call.guard = not all((begun, brace, IDENTIFIER(name)))
     if NAME not in p.d.call or s.offered(call.name):
         s.start_call(call)  # otherwise the call contains its name
     opener = literal_words(p.d.open)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from ...events import Noted, TextDelta, ThoughtDelta
 from ...types import Note
-from .call_repairs import after_call, break_off, ends_inside
+from .call_repairs import after_call, break_off, ends_inside, note_cut
 from .calls import begin, section
 from .heads import note_rest, pass_unread, read_head, tool_name
 from .json_value import json_value
@@ -264,7 +264,7 @@ def message_head(s: State, p: Program, word: str, now: str, begun: bool = False)
         return TEXT
     s.no_reread, s.open_call, s.doubtful, s.fenced = False, None, False, False
     try:
-        begun = begun or word != ""
+        begun |= word != ""
         head, hit = yield from read_head(s, p, header, word, begun)
         needle, what = route(header, head)
         if what == "call" and not p.calls:
@@ -334,7 +334,7 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
     s.drop_notes()
     s.failed_openers += 1
     if s.no_reread:
-        s.truncated |= cut
+        note_cut(s, cut)
         s.emit_text(s.recorded()[s.prompt_length :])
         s.prompt_length = 0
         s.recording = None
@@ -351,7 +351,7 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
     before, s.pos = s.text[s.pos : start], start
     if word in p.frames and (yield from _ends(s, p.beyond)):
         return True  # a mark that may open a call or be a frame is a frame here
-    s.truncated |= cut
+    note_cut(s, cut)
     s.emit_text(before)
     if value:
         yield from data(s)
