@@ -21,14 +21,16 @@ GEMMA3 = Dialect(
     speech=Speech(results=Results(each=("```tool_output\n", RESULT, "\n```"))),
 )
 
+ESCAPED = Keywords("{", "}", ":", ("<escape>",), escapes=False, bare=True, constants=("true", "false", "None"))
 FUNCTIONGEMMA = Dialect(
     "functiongemma",
     (
         "<start_function_call>call:",
         NAME,
-        Keywords("{", "}", ":", ("<escape>",), escapes=False, bare=True, constants=("true", "false", "None")),
+        ESCAPED,
         "<end_function_call>",
     ),
+    forms=(("call:", NAME, ESCAPED),),
     thinking=None,
     frame=("<start_function_response>", "<end_of_turn>"),
     stop=("<end_of_turn>", "<start_function_response>"),

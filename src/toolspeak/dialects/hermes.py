@@ -29,13 +29,15 @@ TAGS = (
     "</function>\n</tool_call>",
 )
 """The format of later models of these families, which some of these models write as well."""
+TOOLS_TAG = ("<tools>\n", CALL, "\n</tools>")
+"""Calls in the tag that the prompt has around the tools, as Qwen 2.5 Coder writes them."""
 
 HERMES = Dialect(
     "hermes",
     ("<tool_call>\n", CALL, "\n</tool_call>"),
     between="\n",
     before="\n",
-    forms=((CALL,), TAGS),
+    forms=((CALL,), TAGS, TOOLS_TAG),
     stop=("<|im_end|>",),
     thinkers=("qwq", "-thinking"),
     models=(

@@ -9,7 +9,7 @@ from ._json import PARAMETERS
 INTERNLM2 = Dialect(
     "internlm2",
     ("<|action_start|><|plugin|>\n", PARAMETERS, "<|action_end|>"),
-    forms=((PARAMETERS,),),
+    forms=((PARAMETERS,), ("<|action_start|> <|plugin|>\n", PARAMETERS, "<|action_end|>")),
     stop=("<|im_end|>",),
     control=(*CONTROL, "<|interpreter|>"),
     models=("internlm2", "internlm3", "intern-s1"),

@@ -377,7 +377,7 @@ def _strays(d: Dialect) -> tuple[str, ...]:
     last = d.call[-1]
     ends = literal_words(last)[-1:] if isinstance(last, str) else ["}"] if isinstance(last, JsonCall) else []
     words = (*ends, *literal_words(d.close)[-1:])
-    return (*words, d.items[2].strip()) if d.items else words
+    return (*words, d.items[2].strip()) if d.items else (*words, "]") if d.guard else words
 
 
 def _closers(d: Dialect) -> tuple[str, ...]:
