@@ -109,6 +109,22 @@ def test_a_thought_that_is_not_closed() -> None:
     assert not collected(read(f"<think>I look.\n{HERMES}", finish="length")).calls
 
 
+@pytest.mark.parametrize("size", [1, 4, 500])
+def test_the_last_call_of_a_thought_does_not_stand_in_it_too(size: int) -> None:
+    called = collected(read(f"<think>I look.\n{HERMES}", size))
+    assert (called.thought.strip(), len(called.calls)) == ("I look.", 1)
+    for draft in (
+        f"I could\n{HERMES}\nbut no.",
+        f"```py\nx = 1\n```\n{HERMES} is it.",
+        f"I look.\n{HERMES[:-9]}",
+        "<a>\n<b",
+    ):
+        for end in ("", "</think>It rains."):
+            reply = collected(read(f"<think>{draft}{end}", size))
+            assert (reply.thought, reply.calls) == (draft, ())
+    assert collected(read(f"<think>{HERMES}", size, finish="length")).thought == HERMES
+
+
 def test_white_space_without_end_is_not_held_back() -> None:
     for text in (" " * 2_000, f"<think>Hm.{' ' * 2_000}"):
         came = read(text, 10)

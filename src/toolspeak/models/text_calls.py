@@ -67,6 +67,8 @@ class Listener:
             begun=first_closer(dialect) if request.schema is None else "",
         )
         self._reader: _Reader | None = None
+        self._thinker = _Reader(None, self._tools, others=self._may_call, spoken=True) if dialect is None else None
+        """Holds back what may be the last calls of a thought in the text. The decoder of a known dialect does so itself."""
         self._calls = 0
         self._alone = True
         """Whether the server read no call itself."""
@@ -90,7 +92,15 @@ class Listener:
         if isinstance(event, ThoughtDelta):
             self._thought += event.text if len(self._thought) <= LONGEST else ""
         events = self._leading.feed(event)
+        if self._listens and self._thinker and not isinstance(event, ThoughtDelta):
+            events = [part for one in events for part in self._thinking(one, self._thinker)]
         return self._stray.feed([made for one in events for made in self._read(one)]) if self._listens else events
+
+    def _thinking(self, event: Event, thinker: _Reader) -> list[Event]:
+        """The event; of a thought in the text what can be no call at its end."""
+        if isinstance(event, ThoughtDelta):
+            return _as_thought(thinker.feed(TextDelta(event.text)))
+        return [event] if isinstance(event, Finished) else [*_as_thought(thinker.released()), event]
 
     def _read(self, event: Event) -> list[Event]:
         if isinstance(event, TextDelta) and self._reader is None:
@@ -110,21 +120,32 @@ class Listener:
 
     def _in_thought(self, event: Event) -> list[Event]:
         """The calls at the end of a thought after which nothing comes: one that is still open when the reply is over, or
-        one that the server took for the whole reply. The thought itself was passed on."""
+        one that the server took for the whole reply, and passed on as a thought."""
         if not isinstance(event, Finished):
             return []
+        over = any((self._calls, self._text.strip(), not self._alone))
+        if self._thinker and not self._thought:
+            whole = all((event.finish in ENDED, self._leading.unclosed, not over))
+            came = self._thinker.close(whole=whole, alone=False)
+            calls = self._last_calls(self._thinker, came)
+            return [*_as_thought(came[: len(came) - len(calls)]), *self._from_text(calls)]
         text = f"{self._thought}{self._leading.unclosed}"
         long = len(self._thought) > LONGEST  # its end was not kept
-        if any((self._calls, self._text.strip(), not self._alone, long, not text)):
+        if any((over, long, not text)):
             return []
         reader = _Reader(self._dialect, self._tools, others=self._may_call)
         came = [*reader.feed(TextDelta(text)), *reader.close(whole=event.finish in ENDED, alone=False)]
+        calls = self._last_calls(reader, came)
+        self._text = "" if calls else self._thought
+        return self._from_text(calls)
+
+    def _last_calls(self, reader: _Reader, came: list[Event]) -> list[Event]:
+        """The calls at the end of a thought, as it was read."""
         calls = _after_words(came)
         if CallStart not in map(type, calls):
-            self._text = self._thought
             return []
         self._how = f"{reader.how}{SWALLOWED if self._thought else ''}"
-        return self._from_text(calls)
+        return calls
 
     def _from_text(self, events: list[Event]) -> list[Event]:
         for event in events:
@@ -145,6 +166,11 @@ class Listener:
         twice = f" ({self._doubled.count} sent as a call as well, counted once)" if self._doubled.count else ""
         note = Note("call-in-text", f"the server left {left} in the text{twice}{self._how}")
         return [Noted(note), Finished("tool_calls" if event.finish == "stop" else event.finish, event.usage)]
+
+
+def _as_thought(events: Sequence[Event]) -> list[Event]:
+    """The events with texts as parts of a thought."""
+    return [ThoughtDelta(one.text) if isinstance(one, TextDelta) else one for one in events]
 
 
 def _after_words(events: list[Event]) -> list[Event]:
@@ -189,7 +215,9 @@ class _Reader:
     """Reads one text: in the dialect `own`, and, if `others`, each passage that may be a call in all other dialects. What
     `own` makes of a passage is held back until that is over."""
 
-    def __init__(self, own: Dialect | None, tools: Sequence[Tool[..., Any]], *, others: bool) -> None:
+    def __init__(
+        self, own: Dialect | None, tools: Sequence[Tool[..., Any]], *, others: bool, spoken: bool = False
+    ) -> None:
         self._own = own
         self._tools = tools
         self._decoder = Decoder(own, tools, "", ids=new_id) if own else None
@@ -199,9 +227,9 @@ class _Reader:
         self._left = PASSAGES if others else 0
         self._tries = TRIES
         self._passage: Passage | None = None
-        self._spoken = False
+        self._spoken = spoken
         """Whether there are words before the passage."""
-        self._before = ""
+        self._before = "\n" if spoken else ""
         """The last character before the passage, or before the next piece."""
         self.how = f"; read as {own.name}" if own else ""
 
@@ -216,8 +244,8 @@ class _Reader:
         elif text and self._left and (found := self._read(text)):
             return self._in_other(found)
         if self._passage is None:
-            return self._released()
-        return [] if any(isinstance(one, TextDelta) for one in self._held) else self._released()
+            return self.released()
+        return [] if any(isinstance(one, TextDelta) for one in self._held) else self.released()
 
     def _read(self, text: str) -> DialectReading | None:
         """Gives the passage a text, and begins others where it turns out to be words. Returns calls with words behind
@@ -248,9 +276,9 @@ class _Reader:
         self._held += [one for one in came if not isinstance(one, Finished)]
         passage = self._passage if whole else None
         if passage is None or CallStart in map(type, came):
-            return self._released()
+            return self.released()
         found = passage.calls(alone=False if self._spoken else alone)
-        return self._in_other(found) if found else self._released()
+        return self._in_other(found) if found else self.released()
 
     def _in_other(self, reading: DialectReading) -> list[Event]:
         """The events of the passage as another dialect reads it, and those of the server that are none of its text. What
@@ -258,7 +286,7 @@ class _Reader:
         text = "".join(one.text for one in self._held if isinstance(one, TextDelta))
         before = text.removesuffix(reading.passage) if self._spoken else ""
         if before == text:  # the own dialect read a part of the passage as something else
-            return self._released()
+            return self.released()
         self.how = self._reason(reading)
         twice = ThoughtDelta if ThoughtDelta in self._kinds else Finished
         kept = [one for one in self._held if not isinstance(one, TextDelta | Noted)]
@@ -275,7 +303,8 @@ class _Reader:
             "tools into the prompt, or start the server with the parser of its model"
         )
 
-    def _released(self) -> list[Event]:
+    def released(self) -> list[Event]:
+        """What was held back, as the server sent it."""
         events, self._held = self._held, []
         return events
 
