@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import random
+import re
+import zlib
+from itertools import islice
+from typing import Any
 
 import pytest
 from spoken import TALKING, wire
-from wire_cases import cuts, merged, one_of, stream
+from wire_cases import DIALECTS, cuts, merged, one_of, stream
 
 import toolspeak as ts
+from properties import rotated
 from toolspeak.models.scripted import Scripted
 from toolspeak.schema.infer import as_tools
+from toolspeak.types import Tool, ToolCall
 from toolspeak.wire.decode import parse
 from toolspeak.wire.dialect import Dialect, Tagged
+from toolspeak.wire.prompt.calls import write_calls
 from toolspeak.wire.reading.collect import collect
 
 
@@ -259,3 +266,29 @@ def test_a_text_as_the_argument_is_whole_only_with_its_closer(size: int) -> None
         pieces = [text[at : at + size] for at in range(0, len(text), size)]
         reply = ts.collect([*(event for piece in pieces for event in decoder.feed(piece)), *decoder.close()])
         assert [(call.arguments, call.whole) for call in reply.calls] == [({"command": "rm -r /tmp/a"}, whole)]
+
+
+TOKEN = re.compile(r"<[^<>\n]*>|\[/?[A-Z_]+\]|\w+|[^\w\s]")
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "days": {"type": "integer"}, "z": {"type": "string"}},
+}
+TWO = [
+    ToolCall("a1B2c3D4e", "weather", {"city": "Rome", "days": 2, "z": "x y"}),
+    ToolCall("Z9y8X7w6v", "search", {"city": "Paris"}),
+]
+
+
+@pytest.mark.parametrize("d", [d for d in DIALECTS if d.call], ids=lambda d: d.name)
+def test_a_call_that_lacks_one_of_its_marks_takes_in_nothing_of_the_next(d: Dialect) -> None:
+    """Whatever is left out of two calls, or stands there twice: none is whole with an argument of the other."""
+    tools: list[Tool[..., Any]] = [Tool("weather", "", SCHEMA), Tool("search", "", SCHEMA)]
+    text, rng = write_calls(TWO, d), random.Random(d.name)
+    for m in rotated(list(TOKEN.finditer(text)), 8, zlib.crc32(d.name.encode())):
+        for damaged in (text[: m.start()] + text[m.end() :], text[: m.end()] + text[m.start() :]):
+            events = stream(d, [damaged], tools)
+            for call in collect(events).calls:
+                other = {"weather": "Paris", "search": "Rome"}.get(call.name)
+                assert not (call.whole and other and other in call.json), (m[0], damaged)
+            for chunks in islice(cuts(damaged, rng), 1):
+                assert merged(stream(d, chunks, tools)) == merged(events)

@@ -19,12 +19,13 @@ H = TypeVar("H", bound=Arguments)
 
 
 class Tail(NamedTuple):
-    """What may follow a hole: `words` that end its call, what may come `after` the call, and the word that begins
-    another call between the same marks (`again`)."""
+    """What may follow a hole: `words` that end its call, what may come `after` the call, the word that begins another
+    call between the same marks (`again`), and the words before the name of a call (`begin`)."""
 
     words: tuple[str, ...]
     after: tuple[str, ...]
     again: str = ""
+    begin: tuple[str, ...] = ()
 
     @property
     def follow(self) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from ..reading.json_value import json_value, last_closers
 from ..reading.literals import comes, next_visible
 from ..reading.source import (
     CAP,
+    GAP,
     SPACE,
     Delta,
     Machine,
@@ -55,6 +56,7 @@ IN_JSON = IN_QUOTED['"']
 HALF_TWICE = ("\\", "\\\\", "\\\\\\")
 SIMPLE = re.compile(r"\\(.)").sub
 A_STRING = re.compile(rf'"(?:[^"\\\n]|\\.){{0,{CAP}}}"').match
+A_KEY = re.compile(rf'"([^"\\\n]{{0,{CAP}}})"\s{{0,{GAP}}}:').match
 HALF_STRING = re.compile(rf'"(?:[^"\\\n]|\\.){{0,{CAP}}}\\?\Z').match
 
 
@@ -105,11 +107,14 @@ def read_hole(
         yield from read(s, s.emit_arguments, s.note, beyond=beyond)
         return False
     yield from blank(s)
+    text = yield from _only_string(s, follow)
     properties: object = schema.get("properties")
-    key = next(iter(cast("Mapping[str, Any]", properties)), "input") if isinstance(properties, Mapping) else "input"
+    names: Mapping[str, Any] = cast("Mapping[str, Any]", properties) if isinstance(properties, Mapping) else {}
+    if not text and (written := A_KEY(s.text, s.pos)) and written[1] in names:
+        raise Malformed("an object without its brace")
+    key = next(iter(names), "input")
     s.note("plain-argument", key)
     s.emit_arguments(f"{{{quoted(key)}: ")
-    text = yield from _only_string(s, follow)
     if text:
         s.emit_arguments(text)
     else:

@@ -5,7 +5,8 @@ A closer counts only if something legal follows it: the next opener, a word that
 end. Otherwise it is part of the value. If a closer is missing, two other things end a value: a line with the opener of
 a key that the schema has and that was not given yet (in a value that is no string: at any place); and the closers of
 the call in sequence up to the end of the text (or, from the start of a line, three such words). Text that quotes less
-than that stays text. A parameter in tags of another spelling is read if its key is certain (`parameter_tag_variants`). Anything
+than that stays text. If a call of an offered tool begins in a value, the value may have lost its closer: the call is
+doubtful then. A parameter in tags of another spelling is read if its key is certain (`parameter_tag_variants`). Anything
 else after the parameters that may not follow a call makes the call malformed.
 
 A single parameter with a known name for all arguments, which the schema does not have, contains them as one JSON
@@ -20,8 +21,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, cast
 
 from ...schema.kinds import ANY, STRING, Kinds, Shapes
@@ -30,70 +29,37 @@ from ..reading.json_tokens import quoted
 from ..reading.source import SPACE, Malformed, Scan, at, blank, expect, peek
 from ..reading.state import State
 from .parameter_tag_variants import CLOSERS, QUOTES, SpelledOpener, opener, unquoted
-from .typed import ahead, as_json, text_until, token_ahead, value
+from .tag_words import TagWords
+from .typed import ahead, as_json, called, text_until, token_ahead, value
 
-WORDS = re.compile(r"\s+|(?<=>)(?=<)").split
-"""Splits a literal into words: whitespace between two tags is optional."""
+WORD = re.compile(r"[\w.\[\] |,-]*").fullmatch
+"""Matches what may be a type; it may be unknown."""
 TYPES = frozenset(["string", "number", "integer", "boolean", "null", "array", "object"])
 RUN = 3
 """So many words that may follow a call, in sequence from the start of a line, end a value that has no closer."""
-MARK = re.compile(r"<\|\w+\|>")
 WRAPPERS = frozenset(["arguments", "input", "parameters", "properties"])
 """Names of a parameter in which models put all arguments."""
 BRACKETS = ("}", "]")
 Rows = tuple[tuple[str, Any], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TagWords:
-    """The words to search for in a hole: the opener, the words after a key, the closer and its parts, if it has several
-    marks, and what may follow it."""
-
-    opener: str
-    before: tuple[str, ...]
-    mid: tuple[str, ...]
-    key_ends: tuple[str, ...]
-    lead: str
-    close: str
-    parts: tuple[str, ...]
-    line: str
-    space: str
-    follow: tuple[str, ...]
-    legal: tuple[str, ...]
-    ends: tuple[str, ...]
-
-
-@lru_cache(256)
-def tag_words(hole: Tagged, follow: tuple[str, ...]) -> TagWords:
-    """The words for a hole that is followed by one of these."""
-    opener, close = hole.open.strip(), hole.close.strip()
-    before = tuple(WORDS(hole.typed.before.strip())) if hole.typed else ()
-    mid = tuple(WORDS(hole.mid.strip()))
-    space = hole.close[: len(hole.close) - len(hole.close.lstrip())]
-    follow = tuple(word for word in follow if word)
-    first = [w for w in follow[:1] if not close.startswith(w)]
-    parts = marks if len(marks := tuple(MARK.findall(close))) > 1 else ()
-    ends = [close, space + close, *parts, "\n" + opener, *("\n" + w for w in first), *first]
-    return TagWords(
-        opener=opener,
-        before=before,
-        mid=mid,
-        key_ends=tuple(dict.fromkeys((*before[:1], mid[0]))),
-        lead=hole.mid[len(hole.mid.rstrip()) :],
-        close=close,
-        parts=parts,
-        line="\n" + opener,
-        space=space,
-        follow=follow,
-        legal=(opener, *follow),
-        ends=tuple(dict.fromkeys(ends)),
-    )
-
-
 class TagReader:
     """The parameters of one call."""
 
-    __slots__ = ("begun", "ends", "hole", "keys", "odd", "s", "schema", "shapes", "unsure", "went_on", "words")
+    __slots__ = (
+        "begun",
+        "ends",
+        "hole",
+        "keys",
+        "odd",
+        "s",
+        "schema",
+        "shapes",
+        "swallowed",
+        "unsure",
+        "went_on",
+        "words",
+    )
 
     def __init__(self, s: State, hole: Tagged, words: TagWords, schema: Mapping[str, Any]) -> None:
         self.s, self.hole, self.words, self.schema = s, hole, words, schema
@@ -103,6 +69,8 @@ class TagReader:
         self.keys: set[str] = set()
         self.begun: list[tuple[str, int]] = []
         self.unsure: set[str] = set()
+        self.swallowed = ""
+        """The tool whose call begins inside a value."""
         self.went_on = False
 
     def parameter(self) -> Scan[None]:
@@ -111,13 +79,16 @@ class TagReader:
         s.pos = SPACE(s.text, s.pos).end()
         found = yield from token_ahead(s, len(words.opener), words.key_ends)
         key = self.key(self.once(found[0].strip())) if found else ""
-        if found is None or not key:
+        if found is None or not key or words.close in key or words.opener in key:
             raise Malformed("expected a key")
         s.pos += len(words.opener) + len(found[0]) + len(found[1])
         word = yield from self.type_word(found[1])
         twice, known = key in self.keys, self.named(key)
         if not known and key in WRAPPERS and not self.keys and self.schema.get("properties"):
             return (yield from self.wrapper(key, word))
+        if words.mid[-1][0] == "<":
+            yield from self.skip(words.mid[-1], "repeated-tag")
+        word = yield from self.opened_twice(key, word)
         if not twice:
             self.begin(key)
         self.close_with(key if known else "")
@@ -125,6 +96,17 @@ class TagReader:
         if twice:
             return (yield from self.drop(key))
         return (yield from self.value(self.allowed(key, word)))
+
+    def opened_twice(self, key: str, word: str) -> Scan[str]:
+        """Consumes a second opener of the same key. Returns the type in it, or `word`."""
+        s, words = self.s, self.words
+        place = yield from ahead(s, 0, (words.opener,))
+        again = (yield from token_ahead(s, place, words.key_ends)) if place > 0 else None
+        if again is None or again[0].strip() != key:
+            return word
+        s.note("repeated-tag", key)
+        s.pos += place + len(again[0]) + len(again[1])
+        return (yield from self.type_word(again[1]))
 
     def skip(self, tag: str, rule: str) -> Scan[None]:
         """Skips a tag, with a note, as often as it stands here."""
@@ -261,6 +243,8 @@ class TagReader:
                 if found is None:
                     raise Malformed("expected a type")
                 word = found[0].strip()
+                if not WORD(word):
+                    raise Malformed("expected a type")
                 s.pos += len(found[0]) + len(found[1])
         if rest:
             yield from self.skip(hit, "repeated-tag")
@@ -323,14 +307,20 @@ class TagReader:
         """Whether a mark ends the value. If it stands in for a missing closer, it is given back."""
         s, words = self.s, self.words
         if hit.endswith(words.close):
-            ended = yield from self.goes_on()
-            self.went_on |= not ended
-            return None if ended else hit
+            if (yield from self.goes_on()):
+                return None
+            self.went_on = True
+            yield from self.opener_lost()
+            return hit
         if hit.lstrip() in self.odd:
             return None if (yield from self.closes_oddly(hit)) else hit
         if hit in words.parts:
             self.went_on = True  # as text, unless no closer follows
             return hit
+        if hit in words.call:
+            yield from self.call_begins()
+            if hit not in words.follow[:1]:
+                return hit
         size = len(hit)
         s.pos -= size
         if hit in (words.line, words.opener):
@@ -344,6 +334,17 @@ class TagReader:
             return None
         s.pos += size
         return hit
+
+    def opener_lost(self) -> Scan[None]:
+        """Takes note of a key of the schema after the closer that was just read, with the mark that ends a key."""
+        end = self.words.mid[0]
+        found = (yield from token_ahead(self.s, 0, (end,))) if len(end) > 2 else None
+        if found and self.named(found[0].strip()):
+            self.swallowed = found[0].strip()
+
+    def call_begins(self) -> Scan[None]:
+        """Takes note of a call of an offered tool whose first word was just read."""
+        self.swallowed = (yield from called(self.s, self.words.call)) or self.swallowed
 
     def closes_oddly(self, hit: str) -> Scan[bool]:
         """Whether a closer in another spelling ends the value: the next parameter follows, or only closers."""

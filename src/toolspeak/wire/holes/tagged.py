@@ -12,17 +12,20 @@ from ..reading.source import Scan, at
 from ..reading.state import State
 from . import json_args
 from .hole import ArgumentsHole, Tail, arguments_of
-from .tag_reader import TagReader, tag_words
+from .tag_reader import TagReader
+from .tag_words import tag_words
 from .unclosed import closed
 
 if TYPE_CHECKING:
     from ..grammars.rules import Node, Rules
 
 
-def read(s: State, hole: Tagged, schema: Mapping[str, Any], follow: tuple[str, ...]) -> Scan[set[str] | None]:
+def read(
+    s: State, hole: Tagged, schema: Mapping[str, Any], follow: tuple[str, ...], call: tuple[str, ...] = ()
+) -> Scan[set[str] | None]:
     """Passes the arguments on as the text of one JSON object, {} without arguments. Returns the keys that were read;
-    None if no further argument could have come."""
-    words = tag_words(hole, follow)
+    None if no further argument could have come. `call` are the words before the name of a call."""
+    words = tag_words(hole, follow, call)
     if (yield from at(s, words.opener, "{", eat=False)) == "{":
         s.note("json-body")
         yield from json_args.read(s, s.emit_arguments, s.note)
@@ -38,6 +41,8 @@ def read(s: State, hole: Tagged, schema: Mapping[str, Any], follow: tuple[str, .
             break
     if lost := reader.unsure - reader.keys:
         s.note("trailing-text", words.opener + min(lost))  # these may be parameters rather than parts of a value
+    if reader.swallowed:
+        s.note("trailing-text", reader.swallowed)  # so may a call
     s.emit_arguments("}")
     yield from reader.ended()
     return reader.keys
@@ -85,7 +90,7 @@ def grammar(hole: Tagged, schema: Schema, rules: Rules) -> Node:
 
 
 def _read_arguments(s: State, hole: Tagged, schema: Schema, tail: Tail) -> Scan[None]:
-    keys = yield from read(s, hole, schema, tail.follow)
+    keys = yield from read(s, hole, schema, tail.follow, tail.begin)
     yield from closed(s, hole.open.strip(), schema, keys, tail.words)
 
 

@@ -20,7 +20,7 @@ from ..reading.source import SPACE, Malformed, Scan, at, following, peek
 from ..reading.state import State
 from . import json_args
 from .hole import ArgumentsHole, Tail, arguments_of
-from .typed import ahead, text_until, token_ahead, value
+from .typed import ahead, called, text_until, token_ahead, value
 from .unclosed import closed
 
 if TYPE_CHECKING:
@@ -42,14 +42,16 @@ class _Open:
         self.keys: set[str] = set()
 
 
-def read(s: State, hole: Tree, schema: Mapping[str, Any], follow: tuple[str, ...]) -> Scan[set[str] | None]:
+def read(
+    s: State, hole: Tree, schema: Mapping[str, Any], follow: tuple[str, ...], call: tuple[str, ...] = ()
+) -> Scan[set[str] | None]:
     """Passes the arguments on as the text of one JSON object, {} without arguments. Returns the keys that were read;
-    None if no further argument could have come."""
+    None if no further argument could have come. `call` are the words before the name of a call."""
     if (yield from following(s)) == "{":
         s.note("json-body")
         yield from json_args.read(s, s.emit_arguments, s.note)
         return None
-    reader = _Reader(s, hole, schema, tuple(word for word in follow if word))
+    reader = _Reader(s, hole, schema, tuple(word for word in follow if word), call)
     yield from reader.read()
     return reader.stack[0].keys
 
@@ -57,10 +59,12 @@ def read(s: State, hole: Tree, schema: Mapping[str, Any], follow: tuple[str, ...
 class _Reader:
     """Reads the elements of one call. `tags` counts the open elements by name."""
 
-    __slots__ = ("follow", "hole", "leaf", "opens", "s", "shapes", "shuts", "stack", "tags")
+    __slots__ = ("call", "follow", "hole", "leaf", "opens", "s", "shapes", "shuts", "stack", "tags")
 
-    def __init__(self, s: State, hole: Tree, schema: Mapping[str, Any], follow: tuple[str, ...]) -> None:
-        self.s, self.hole, self.follow = s, hole, follow
+    def __init__(
+        self, s: State, hole: Tree, schema: Mapping[str, Any], follow: tuple[str, ...], call: tuple[str, ...]
+    ) -> None:
+        self.s, self.hole, self.follow, self.call = s, hole, follow, call
         self.opens, self.shuts = hole.mark + "<", hole.mark + "</"
         self.shapes = Shapes(schema)
         self.stack = [_Open("", schema)]
@@ -117,7 +121,7 @@ class _Reader:
                 return (yield from self.nest(tag, schema, kinds))
             if word == self.shuts and (nothing := (yield from self.nothing(tag, kinds))):
                 return s.emit_arguments(nothing)
-        return (yield from value(s, (self.shuts,), self.closes, kinds))
+        return (yield from value(s, (self.shuts, *self.call[:1]), self.closes, kinds))
 
     def nothing(self, tag: str, kinds: Kinds) -> Scan[str]:
         """The value of an element whose closer follows at once, which is consumed; "" if it is a text."""
@@ -190,6 +194,10 @@ class _Reader:
     def closes(self, hit: str) -> Scan[str | None]:
         """Whether a closer belongs to the current element and something legal follows it."""
         s, own = self.s, f"{hit}{self.leaf}>"
+        if hit in self.call:
+            if name := (yield from called(s, self.call)):
+                s.note("trailing-text", name)  # it may be a call rather than a part of the text
+            return hit
         s.pos -= len(hit)
         if (yield from peek(s, len(own))) == own:
             s.pos += len(own)
@@ -198,6 +206,9 @@ class _Reader:
         if end > 0 and (yield from self.runs_out(end)):
             s.note("missing-closer", self.leaf)
             return None
+        tag, parent = (yield from self.tag(hit)), self.stack[-1]
+        if tag not in {self.leaf, *parent.keys} and self.shapes.names(parent.schema, tag):
+            s.note("trailing-text", tag)  # the closer of a parameter that was not given: its opener may be in the text
         s.pos += len(hit)
         return hit
 
@@ -265,7 +276,7 @@ def grammar(hole: Tree, schema: Schema, rules: Rules) -> Node:
 
 
 def _read_arguments(s: State, hole: Tree, schema: Schema, tail: Tail) -> Scan[None]:
-    keys = yield from read(s, hole, schema, tail.follow)
+    keys = yield from read(s, hole, schema, tail.follow, tail.begin)
     yield from closed(s, hole.mark + "<", schema, keys, tail.words)
 
 

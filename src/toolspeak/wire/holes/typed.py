@@ -17,7 +17,7 @@ from ...schema.kinds import ANY, STRING, Kinds
 from ..reading.json_tokens import NUMBER_OR_WORD, PYTHON, SCALAR, Emit, Note, escaped, quoted, whole_value
 from ..reading.json_value import json_value
 from ..reading.source import CAP, GAP, SPACE, Delta, Malformed, Scan, Source, following, marks, until
-from ..reading.state import State
+from ..reading.state import FUNCTIONS, State
 from . import keywords
 
 Closes = Callable[[str], Scan[str | None]]
@@ -31,6 +31,8 @@ OPENS = {"{": "object", "[": "array", '"': "string", "t": "boolean", "f": "boole
 WORD_OF = {"T": "boolean", "F": "boolean", "N": "null", "(": "array"}
 """First characters of Python literals that are no JSON, with their types."""
 DIGITS = frozenset("-0123456789")
+NAME_ENDS = ("\n", ">", '"', "<", "{")
+"""What ends a tool's name in any of the dialects with tags."""
 FROM_PYTHON = frozenset(["single-quotes", "python-literal"])
 
 
@@ -199,6 +201,19 @@ def _transcoded(body: str, kind: str, note: Note) -> str | None:
         return None
     note("python-literal", "")
     return made
+
+
+def called(s: State, call: tuple[str, ...]) -> Scan[str]:
+    """The offered tool that a call names whose first word was just read; `call` are all words before a call's name. ""
+    if it is none. Consumes nothing."""
+    place = 0
+    for word in call[1:]:
+        place = yield from ahead(s, place, (word,))
+        if place <= 0:
+            return ""
+    found = yield from token_ahead(s, place, NAME_ENDS)
+    name = found[0].strip().rpartition("=")[2].rpartition(" ")[2].removeprefix(FUNCTIONS + ".") if found else ""
+    return name if s.is_tool(name) else ""
 
 
 def ahead(s: Source, offset: int, words: tuple[str, ...]) -> Scan[int]:

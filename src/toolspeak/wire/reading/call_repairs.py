@@ -97,10 +97,10 @@ def ends_inside(s: State, closers: tuple[str, ...]) -> bool:
     return not s.text[max(start, len(s.text) - GAP) :].rstrip().endswith(closers)
 
 
-def note_cut(s: State, cut: bool) -> None:
+def note_cut(s: State) -> None:
     """Notes that the reply ended with the beginning of a call, which stays text. In the middle of a line it is talk."""
-    s.truncated |= cut
-    if cut and not s.text_before_call:
+    s.truncated = True
+    if not s.text_before_call:
         s.note("cut-opener")
 
 

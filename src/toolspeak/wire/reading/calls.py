@@ -78,7 +78,10 @@ def _opened_list(s: State, p: Program, entry: Entry) -> Scan[tuple[Entry, list[s
 
 
 def _ended_by(s: State, p: Program, closed: bool) -> Scan[None]:
-    """The section is over. Its last call ends here, unless what follows decides whether it is one."""
+    """The section is over. Its last call ends here, unless what follows decides whether it is one. If the closer of a
+    value follows, the value may have gone on to it."""
+    if p.value_closers and (closer := (yield from at(s, *p.value_closers, eat=False))):
+        s.note("trailing-text", closer)
     if s.complete_call and not s.complete_call.open_ended:
         if not s.text_before_call:
             s.end_complete_call()
@@ -266,10 +269,24 @@ def one_call(s: State, p: Program, form: Form, call: Call, eaten: int) -> Scan[N
             case Maybe():
                 yield from _maybe(s, p, part, call, rest)
             case _:
+                yield from _repeated(s, form[:i], call)
                 yield from _arguments(s, p, part, call, rest)
         eaten = 0
     call.open_ended = call.open_ended or not isinstance(form[-1], str)
     s.end_call(call)
+
+
+def _repeated(s: State, before: Form, call: Call) -> Scan[None]:
+    """Skips the words and the name before the arguments if they stand there twice."""
+    if [type(part) for part in before] != [str, Slot, str] or call.name is None:
+        return
+    place = 0
+    for word in (*words_of(before[:1]), call.name, *words_of(before[2:])):
+        place = yield from ahead(s, place, (word,))
+        if place <= 0:
+            return
+    s.note("repeated-tag", call.name)
+    s.pos += place
 
 
 def _self_closing(s: State, form: Form, call: Call) -> Scan[bool]:
@@ -369,5 +386,5 @@ def _arguments(s: State, p: Program, part: Arguments, call: Call, rest: Form) ->
             raise Malformed("no code")
     s.start_call(call)
     schema = s.schema(call)
-    yield from ARGUMENTS[type(part)].read(s, part, schema, Tail(words_of(rest), p.after, p.again))
+    yield from ARGUMENTS[type(part)].read(s, part, schema, Tail(words_of(rest), p.after, p.again, p.call_words))
     call.filled = True

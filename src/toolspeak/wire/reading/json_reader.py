@@ -167,7 +167,7 @@ class JsonReader(Machine):
         self.emit(self.comma + piece)
         s.pos, self.want, self.comma = end, AFTER, ""
         self.quote, self.mode = '"', self.content
-        self.watch.begin(piece)
+        self.watch.begin(piece.lstrip()[1:])
         if end == len(s.text):
             self.watch.let_pass(s, IN_JSON, self.delta)
         return True

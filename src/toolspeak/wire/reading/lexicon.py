@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..dialect import NAME, Dialect, Header, JsonCall
+from ..dialect import NAME, Dialect, Header, JsonCall, Tagged
 from .call_form_words import Form, first_words
 from .head_words import bare_heads, body_begins, channels, route, vocabulary
 from .name_tag_variants import other_tags
@@ -61,7 +61,8 @@ class Program:
     - `fresh` maps words that may come first (in a reply, or after a call or thought) to their kind; `inside` those in
       a text, `block` those in a code block
     - `after` may follow a call, `legal` a call that was not closed; `again` begins another call between the same
-      marks; `beyond` may follow a frame
+      marks, and `call_words` come before a call's name; `value_closers` close a value between tags
+    - `beyond` may follow a frame
     - `named`: a message may begin with only a tool's name
     - `unframed` ends a thought that was none; `closers` end a thought, `drafts` begin a call in one, `opening` are
       both
@@ -106,6 +107,8 @@ class Program:
         self.strays = _strays(d) if calls else ()
         self.closers_of_calls = _closers(d)
         self.again = _again(d)
+        self.value_closers = tuple({part.close.strip() for part in d.call if isinstance(part, Tagged)})
+        self.call_words = _first_literal(d.call[d.call.index(NAME) - 1 :]) if NAME in d.call[1:] else self.starts[:1]
         self.unframed = (*(w for w, kind in self.fresh.items() if kind == FRAME), *(formal if not d.guard else ()))
 
     def _messages(self, header: Header | None, calls: bool) -> None:

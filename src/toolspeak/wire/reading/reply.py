@@ -334,7 +334,8 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
     s.drop_notes()
     s.failed_openers += 1
     if s.no_reread:
-        note_cut(s, cut)
+        if cut:
+            note_cut(s)
         s.emit_text(s.recorded()[s.prompt_length :])
         s.prompt_length = 0
         s.recording = None
@@ -351,7 +352,8 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
     before, s.pos = s.text[s.pos : start], start
     if word in p.frames and (yield from _ends(s, p.beyond)):
         return True  # a mark that may open a call or be a frame is a frame here
-    note_cut(s, cut)
+    if cut:
+        note_cut(s)
     s.emit_text(before)
     if value:
         yield from data(s)
