@@ -108,11 +108,7 @@ def read_hole(
         return False
     yield from blank(s)
     text = yield from _only_string(s, follow)
-    properties: object = schema.get("properties")
-    names: Mapping[str, Any] = cast("Mapping[str, Any]", properties) if isinstance(properties, Mapping) else {}
-    if not text and (written := A_KEY(s.text, s.pos)) and written[1] in names:
-        raise Malformed("an object without its brace")
-    key = next(iter(names), "input")
+    key = _first_key(s, schema, text)
     s.note("plain-argument", key)
     s.emit_arguments(f"{{{quoted(key)}: ")
     if text:
@@ -123,6 +119,17 @@ def read_hole(
         s.emit_arguments('"')
     s.emit_arguments("}")
     return True
+
+
+def _first_key(s: State, schema: Mapping[str, Any], text: str) -> str:
+    """The property whose value the text here is; `text` if it is one string. Raises Malformed if it is an object that
+    lacks its brace."""
+    properties: object = schema.get("properties")
+    names: Mapping[str, Any] = cast("Mapping[str, Any]", properties) if isinstance(properties, Mapping) else {}
+    key = None if text else A_KEY(s.text, s.pos)
+    if key and key[1] in names:
+        raise Malformed("an object without its brace")
+    return next(iter(names), "input")
 
 
 def _unescaped(s: Source) -> Scan[bool]:

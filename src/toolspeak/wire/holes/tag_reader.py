@@ -78,17 +78,18 @@ class TagReader:
         s, words = self.s, self.words
         s.pos = SPACE(s.text, s.pos).end()
         found = yield from token_ahead(s, len(words.opener), words.key_ends)
-        key = self.key(self.once(found[0].strip())) if found else ""
-        if found is None or not key or words.close in key or words.opener in key:
+        if found is None:
             raise Malformed("expected a key")
+        key = self.key(self.once(found[0].strip()))
+        if not self.may_be_key(key):
+            raise Malformed(f"{key[:40]!r} is no key")
         s.pos += len(words.opener) + len(found[0]) + len(found[1])
         word = yield from self.type_word(found[1])
         twice, known = key in self.keys, self.named(key)
-        if not known and key in WRAPPERS and not self.keys and self.schema.get("properties"):
+        if all((not known, key in WRAPPERS, not self.keys, self.schema.get("properties"))):
             return (yield from self.wrapper(key, word))
-        if words.mid[-1][0] == "<":
+        if words.mid[-1].startswith("<"):
             yield from self.skip(words.mid[-1], "repeated-tag")
-        word = yield from self.opened_twice(key, word)
         if not twice:
             self.begin(key)
         self.close_with(key if known else "")
@@ -97,16 +98,9 @@ class TagReader:
             return (yield from self.drop(key))
         return (yield from self.value(self.allowed(key, word)))
 
-    def opened_twice(self, key: str, word: str) -> Scan[str]:
-        """Consumes a second opener of the same key. Returns the type in it, or `word`."""
-        s, words = self.s, self.words
-        place = yield from ahead(s, 0, (words.opener,))
-        again = (yield from token_ahead(s, place, words.key_ends)) if place > 0 else None
-        if again is None or again[0].strip() != key:
-            return word
-        s.note("repeated-tag", key)
-        s.pos += place + len(again[0]) + len(again[1])
-        return (yield from self.type_word(again[1]))
+    def may_be_key(self, key: str) -> bool:
+        """Whether this may be a key: it has no marks in it."""
+        return not any((key == "", self.words.close in key, self.words.opener in key))
 
     def skip(self, tag: str, rule: str) -> Scan[None]:
         """Skips a tag, with a note, as often as it stands here."""
@@ -338,13 +332,14 @@ class TagReader:
     def opener_lost(self) -> Scan[None]:
         """Takes note of a key of the schema after the closer that was just read, with the mark that ends a key."""
         end = self.words.mid[0]
-        found = (yield from token_ahead(self.s, 0, (end,))) if len(end) > 2 else None
-        if found and self.named(found[0].strip()):
-            self.swallowed = found[0].strip()
+        text = (yield from token_ahead(self.s, 0, (end,))) if len(end) > 2 else None
+        key = text[0].strip() if text else ""
+        self.swallowed = key if self.named(key) else self.swallowed
 
     def call_begins(self) -> Scan[None]:
         """Takes note of a call of an offered tool whose first word was just read."""
-        self.swallowed = (yield from called(self.s, self.words.call)) or self.swallowed
+        if name := (yield from called(self.s, self.words.call)):
+            self.swallowed = name
 
     def closes_oddly(self, hit: str) -> Scan[bool]:
         """Whether a closer in another spelling ends the value: the next parameter follows, or only closers."""

@@ -211,8 +211,8 @@ def called(s: State, call: tuple[str, ...]) -> Scan[str]:
         place = yield from ahead(s, place, (word,))
         if place <= 0:
             return ""
-    found = yield from token_ahead(s, place, NAME_ENDS)
-    name = found[0].strip().rpartition("=")[2].rpartition(" ")[2].removeprefix(FUNCTIONS + ".") if found else ""
+    text = yield from token_ahead(s, place, NAME_ENDS)
+    name = text[0].strip().rpartition("=")[2].rpartition(" ")[2].removeprefix(FUNCTIONS + ".") if text else ""
     return name if s.is_tool(name) else ""
 
 

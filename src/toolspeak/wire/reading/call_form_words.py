@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from ..dialect import JsonCall, Maybe, NumberedName, Part, Slot
+from ..dialect import NAME, JsonCall, Maybe, NumberedName, Part, Slot, Tagged
 from ..holes import ARGUMENTS
 from .source import literal_words
 
@@ -47,3 +47,14 @@ def name_ends(parts: Form, beyond: tuple[str, ...]) -> tuple[str, ...]:
 def words_of(parts: Form) -> tuple[str, ...]:
     """Every literal word in the parts: what may follow a value that has ended."""
     return tuple(w for part in parts if isinstance(part, str) for w in literal_words(part))
+
+
+def before_name(parts: Form, other: tuple[str, ...]) -> tuple[str, ...]:
+    """The words right before a call's name; `other` if the call does not begin with words and its name."""
+    before = parts[parts.index(NAME) - 1] if NAME in parts[1:] else None
+    return literal_words(before) if isinstance(before, str) else other
+
+
+def value_closers(parts: Form) -> tuple[str, ...]:
+    """What closes a value between tags."""
+    return tuple({part.close.strip() for part in parts if isinstance(part, Tagged)})

@@ -97,6 +97,12 @@ def ends_inside(s: State, closers: tuple[str, ...]) -> bool:
     return not s.text[max(start, len(s.text) - GAP) :].rstrip().endswith(closers)
 
 
+def note_unknown(s: State, why: Malformed) -> None:
+    """Notes the name of a tool that is not offered, if that is why a text is no call."""
+    if why.unknown:
+        s.note("unknown-tool", why.unknown)
+
+
 def note_cut(s: State) -> None:
     """Notes that the reply ended with the beginning of a call, which stays text. In the middle of a line it is talk."""
     s.truncated = True

@@ -36,9 +36,9 @@ def read_head(s: State, p: Program, header: Header, word: str, begun: bool) -> S
     bare = word if word in p.bare else ""
     stop = next(filter(None, (header.stop.strip(), header.stop)))
     body = () if word else p.body
-    over = tuple(end for end in (*header.ends, header.start.strip()) if end and not stop.startswith(end))
+    over = tuple(end for end in filter(None, (*header.ends, header.start.strip())) if not stop.startswith(end))
     text, hit = yield from token(s, marks((stop, *body, *over)), HEAD_SIZE, may_begin(s, p, bare, begun))
-    if hit in over and hit != stop:
+    if hit in over:
         raise Malformed("a message without a body")
     head, unmarked = bare + text, hit in body
     what = route(header, head)[1] if unmarked else hit

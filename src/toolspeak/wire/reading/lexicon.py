@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..dialect import NAME, Dialect, Header, JsonCall, Tagged
-from .call_form_words import Form, first_words
+from ..dialect import NAME, Dialect, Header, JsonCall
+from .call_form_words import Form, before_name, first_words, value_closers
 from .head_words import bare_heads, body_begins, channels, route, vocabulary
 from .name_tag_variants import other_tags
 from .prompt_tail import ending, within_thought
@@ -107,8 +107,8 @@ class Program:
         self.strays = _strays(d) if calls else ()
         self.closers_of_calls = _closers(d)
         self.again = _again(d)
-        self.value_closers = tuple({part.close.strip() for part in d.call if isinstance(part, Tagged)})
-        self.call_words = _first_literal(d.call[d.call.index(NAME) - 1 :]) if NAME in d.call[1:] else self.starts[:1]
+        self.value_closers = value_closers(d.call)
+        self.call_words = before_name(d.call, self.starts[:1])
         self.unframed = (*(w for w, kind in self.fresh.items() if kind == FRAME), *(formal if not d.guard else ()))
 
     def _messages(self, header: Header | None, calls: bool) -> None:

@@ -277,7 +277,7 @@ class LiteralReader(StringReader):
         number = None if self.text_only else literals.number(word)
         if number is None:
             self.note("bare-word", word[:40])
-            if literals.WORKED_OUT(word) or any(quote in word for quote in self.hole.quotes):
+            if any((literals.WORKED_OUT(word), *(quote in word for quote in self.hole.quotes))):
                 self.note("expression", word[:40])
             return quoted(word)
         return number

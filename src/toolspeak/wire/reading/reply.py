@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from ...events import Noted, TextDelta, ThoughtDelta
 from ...types import Note
-from .call_repairs import after_call, break_off, ends_inside, note_cut
+from .call_repairs import after_call, break_off, ends_inside, note_cut, note_unknown
 from .calls import begin, section
 from .heads import note_rest, pass_unread, read_head, tool_name
 from .json_value import json_value
@@ -30,6 +30,7 @@ from .lexicon import (
     THOUGHT,
     TICKS,
     UNTHINK,
+    Entry,
     Program,
     route,
 )
@@ -325,7 +326,7 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
     """The text left the dialect. What was emitted stays, with whole=False; the rest is given back as text."""
     word = word.strip()
     entry = p.entries.get(word)
-    s.broken_list = s.broken_list or bool(entry and entry.formal and entry.section and p.d.items)
+    s.broken_list |= _opens_list(p, entry)
     if s.recording is None:
         yield from break_off(s, p.closers_of_calls, why)
         return True
@@ -343,8 +344,7 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
     s.give_back()
     prompt_length, s.prompt_length = s.prompt_length, 0
     s.pos += prompt_length
-    if why.unknown:
-        s.note("unknown-tool", why.unknown)
+    note_unknown(s, why)
     if prompt_length:
         return True  # the word was in the prompt: the reply begins only here
     value = word in ("{", "[") and word in p.entries
@@ -360,6 +360,11 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
     return False
 
 
+def _opens_list(p: Program, entry: Entry | None) -> bool:
+    """Whether this is the regular opener of a list of calls."""
+    return bool(entry and entry.formal and entry.section and p.d.items)
+
+
 def _resume_position(s: State, p: Program, word: str, value: bool) -> Scan[int]:
     """Where the text continues after a word that opened nothing: after the word, but before a JSON value."""
     if not word:
@@ -368,8 +373,7 @@ def _resume_position(s: State, p: Program, word: str, value: bool) -> Scan[int]:
     if value:
         return start
     start += len(word)
-    entry = p.entries.get(word)
-    if entry and entry.formal and entry.section and p.d.items:  # an element of the list may still be a call
+    if p.d.items and _opens_list(p, p.entries.get(word)):  # an element of the list may still be a call
         end = SPACE(s.text, start).end() + len(p.d.items[0].strip())
         if s.text.startswith(p.d.items[0].strip(), end - len(p.d.items[0].strip())):
             end -= s.pos  # a distance: positions move while more text arrives
