@@ -117,7 +117,11 @@ def grammar(
 
 
 def _dialect(d: str | Dialect) -> Dialect:
-    if isinstance(d, str | Dialect):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if isinstance(d, Dialect):
+        from .wire.sample_call import readable
+
+        return readable(d)
+    if isinstance(d, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         return dialect(d)
     raise UsageError(f"d: expected the name of a dialect or a Dialect, received {type(d).__name__}; see ts.dialects()")
 

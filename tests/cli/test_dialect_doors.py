@@ -248,11 +248,15 @@ def test_what_may_be_called_is_chosen() -> None:
 def test_a_dialect_is_detected_by_template_and_by_name(place: Path) -> None:
     (place / "chat.jinja").write_text(TEMPLATE)
     (place / "tokenizer_config.json").write_text(json.dumps({"chat_template": TEMPLATE}))
-    wanted = {"dialect": "hermes", "origin": "by its chat template", "call": read("dialects", "hermes")[0]["call"]}
+    call, thinking = read("dialects", "hermes")[0]["call"], {"open": "<think>", "close": "</think>", "always": False}
+    wanted = {"dialect": "hermes", "origin": "by its chat template", "call": call, "thinking": thinking}
     named = ("--model", "Qwen2.5-7B", "--json")
     assert read("detect", "chat.jinja", *named) == read("detect", "tokenizer_config.json", *named) == wanted
     assert read("detect", *named, stdin="") == {**wanted, "origin": "by the model's name, Qwen2.5-7B"}
-    assert "(by its chat template)\n<tool_call>\n" in run("detect", stdin=TEMPLATE).stdout
+    shown = run("detect", stdin=TEMPLATE).stdout
+    assert "(by its chat template)\n<tool_call>\n" in shown
+    assert shown.endswith("</tool_call>\nthoughts: <think> … </think>\n")
+    assert run("detect", "--model", "DeepSeek-R1").stdout.endswith("thoughts: <think> … </think>, always\n")
     assert read("detect", "--model", "nobody", "--json")["dialect"] == "tool-json"
 
 

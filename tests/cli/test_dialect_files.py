@@ -13,7 +13,8 @@ from click.testing import CliRunner, Result
 import toolspeak as ts
 from toolspeak.cli import root
 from toolspeak.gateway.config.load import read_config
-from toolspeak.wire.dialect import ARGS, NAME, Json, JsonCall
+from toolspeak.sources.dialect_files import load_dialect
+from toolspeak.wire.dialect import ARGS, ID, NAME, Json, JsonCall
 
 MINE = """\
 from toolspeak.wire.dialect import NAME, Dialect, Json
@@ -132,6 +133,49 @@ def test_a_dialect_that_can_find_no_call_is_refused_when_it_is_made(call: Any, w
         ts.Dialect("mine", call)
     with pytest.raises(ts.UsageError, match=words):
         ts.Dialect("mine", (JsonCall(),), forms=(call,))
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ('thinking=("<t>", "</t>")', r"thinking: expected Thinking\(…\), received \('<t>', '</t>'\)"),
+        ('thinking=Thinking("", "</t>")', "thinking: a thought needs an opener and a closer"),
+        ('stop=("((over))")', r"stop: expected a tuple of texts: \('\(\(over\)\)',\) instead of"),
+        ('models=("acorn")', r"models: expected a tuple of texts: \('acorn',\)"),
+        ("models=(1,)", r"models: expected a tuple of texts such as .*, received \(1,\)"),
+        ('frame=["<f>"]', "frame: expected a tuple of texts"),
+        ("thinkers=None", "thinkers: expected a tuple of texts"),
+        ('stop=("",)', "stop: expected a tuple of texts"),
+        ('control=("x",)', "control: 'x' cannot be broken"),
+        ("open=None", "open: expected a text, received None"),
+        ("header=1", r"header: expected Header\(…\), received 1"),
+        ("speech=None", r"speech: expected Speech\(…\), received None"),
+    ],
+)
+def test_a_field_of_a_wrong_type_is_refused_with_its_file_line_and_name(files: Path, fields: str, words: str) -> None:
+    file = files / "wrong.py"
+    file.write_text(
+        "from toolspeak.wire.dialect import *\n\n"
+        f'MINE = Dialect("mine", ("<c>", NAME, "|", Json(), "</c>"), {fields})\n',
+        "utf-8",
+    )
+    with pytest.raises(ts.UsageError, match=r"wrong\.py, line 3: .*" + words):
+        load_dialect(str(file))
+
+
+@pytest.mark.parametrize("call", [("<c>", NAME, ID, "|", Json(), "</c>"), ("<c>", Json(), NAME, "</c>")])
+def test_a_dialect_that_does_not_find_its_own_call_is_refused(files: Path, call: Any) -> None:
+    mine = ts.Dialect("mine", call)
+    for use in (lambda: ts.parse("", mine), lambda: ts.Decoder(mine), lambda: ts.render([], [], mine)):
+        with pytest.raises(ts.UsageError, match="the dialect 'mine'"):
+            use()
+    file = files / "mute.py"
+    file.write_text(
+        'from toolspeak.wire.dialect import *\n\nMINE = Dialect("mine", ("<c>", NAME, ID, "|", Json(), "</c>"))\n',
+        "utf-8",
+    )
+    with pytest.raises(ts.UsageError, match="does not find the call that it writes"):
+        load_dialect(str(file))
 
 
 @pytest.mark.parametrize("call", [("", NAME, Json(), ""), (NAME, "\n", Json()), (NAME, " ", Json(), "</c>")])

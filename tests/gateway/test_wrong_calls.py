@@ -103,3 +103,18 @@ def test_the_rest_of_a_broken_call_is_not_streamed(serve_models: Callable[..., A
     assert "".join(delta.get("content") or "" for delta in deltas) == "Let me look."
     calls = [call["function"] for delta in deltas for call in delta.get("tool_calls") or ()]
     assert "".join(call["arguments"] for call in calls) == '{"city": "Xiamen"}'
+
+
+def test_the_texts_of_two_attempts_are_apart_in_a_stream(serve_models: Callable[..., Any]) -> None:
+    """The whole reply has only the text of the last attempt; what was streamed cannot be taken back."""
+    replies = [f"<think>Hm.</think>Let me look.\n{WRONG}", "<think>Oh.</think>It is sunny."]
+
+    async def go(stream: bool) -> list[str]:
+        async with serve_models(m=Speaker(Scripted(replies), "hermes")) as running:
+            return await chat(running.url, stream)
+
+    deltas = [json.loads(chunk)["choices"][0]["delta"] for chunk in asyncio.run(go(True))]
+    assert "".join(delta.get("content") or "" for delta in deltas) == "Let me look.\n\nIt is sunny."
+    assert "".join(delta.get("reasoning_content") or "" for delta in deltas) == "Hm.\n\nOh."
+    (whole,) = asyncio.run(go(False))
+    assert json.loads(whole)["choices"][0]["message"]["content"] == "It is sunny."

@@ -19,7 +19,7 @@ from toolspeak.dialects import get
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Noted
 from toolspeak.types import ToolCall
 from toolspeak.wire.decode import Decoder, parse
-from toolspeak.wire.dialect import Dialect, Json
+from toolspeak.wire.dialect import NAME, Dialect, Json
 from toolspeak.wire.holes import json_args
 from toolspeak.wire.prompt.calls import write_calls
 from toolspeak.wire.reading.collect import collect
@@ -333,3 +333,49 @@ def test_a_shape_that_is_none_is_left_at_its_first_character() -> None:
     decoder = Decoder(get("lfm2"), TOOLS)
     events = decoder.feed('<|tool_call_start|>[{"name": "weather", "parameters": {"city": "Paris"}}]<|tool_call_end|>')
     assert [type(e) for e in events] == [CallStart, ArgumentsDelta, CallEnd]
+
+
+BARS = Dialect("bars", ("⟦call ", NAME, "⟧", Json(), "⟦/call⟧"))
+
+
+@pytest.mark.parametrize(
+    ("d", "text", "visible"),
+    [
+        (BARS, '⟦call weather⟧{"city":}⟦/call⟧', ""),
+        (BARS, '⟦call weather⟧{"city":}}]⟦/call⟧ Then.', " Then."),
+        (BARS, '⟦call weather⟧{"city": , "n": 1}⟦/call⟧', ', "n": 1}'),
+        (BARS, '⟦call weather⟧{"city":}}} Then.', "}}} Then."),
+        (BARS, '⟦call weather⟧{"city":} ⟦call ping⟧{}⟦/call⟧', "} "),
+        (get("hermes"), '<tool_call>\n{"name": "weather", "arguments": {"city": }}\n</tool_call>', ""),
+        (
+            get("hermes"),
+            '<tool_call>\n{"name": "weather", "arguments": {"city": , 1}}\n</tool_call>\nThen.',
+            ", 1}}\nThen.",
+        ),
+    ],
+)
+def test_the_closer_of_a_damaged_call_is_no_text(d: Dialect, text: str, visible: str) -> None:
+    events = stream(d, [text], TOOLS)
+    for chunks in cuts(text, random.Random(text)):
+        assert merged(stream(d, chunks, TOOLS)) == merged(events)
+    reply = collect(events)
+    assert (reply.text, reply.calls[0].whole) == (visible, False)
+    assert [call.name for call in reply.calls if call.whole] == ["ping"] * ("ping" in text)
+
+
+@pytest.mark.parametrize(
+    ("text", "detail"),
+    [
+        ("I send {call} because it is the one that fits.\nYes.", "because it is the on"),
+        ("I send {call} now.\nYes.", "now."),
+        ("I send {call} x", "x"),
+        ("I send {call}\n\nand wait", "and wait"),
+    ],
+)
+def test_a_text_behind_a_call_is_noted_with_its_beginning(text: str, detail: str) -> None:
+    for call, d in ((f"<tool_call>{BODY}</tool_call>", get("hermes")), ('⟦call weather⟧{"n": 1}⟦/call⟧', BARS)):
+        written = text.format(call=call)
+        events = stream(d, [written], TOOLS)
+        for chunks in cuts(written, random.Random(written)):
+            assert merged(stream(d, chunks, TOOLS)) == merged(events)
+        assert [note.detail for note in collect(events).notes if note.rule == "trailing-text"] == [detail]

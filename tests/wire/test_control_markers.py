@@ -13,15 +13,19 @@ from typing import Any, cast
 
 import pytest
 from hypothesis import strategies as st
+from wire_cases import merged, stream
 
 from properties import property_test, rotated
 from toolspeak.dialects import get, names
+from toolspeak.errors import UsageError
 from toolspeak.types import Message, Note, Tool
 from toolspeak.wire import nonblocking_replace
 from toolspeak.wire.detect import detect
-from toolspeak.wire.dialect import Dialect, Layout
+from toolspeak.wire.dialect import NAME, Dialect, Json, Layout
+from toolspeak.wire.marker_forms import BREAKABLE
 from toolspeak.wire.prompt.control_markers import INVISIBLE, cleaner, restore
-from toolspeak.wire.prompt.known_markers import BRACKETS, control_markers
+from toolspeak.wire.prompt.known_markers import control_markers
+from toolspeak.wire.reading.collect import collect
 from toolspeak.wire.render import Rendered, render
 
 HERMES = get("hermes")
@@ -109,7 +113,9 @@ def test_every_dialect_breaks_what_it_writes_itself(name: str) -> None:
     d = get(name)
     clean = cleaner(control_markers(d), [])
     for marker in control_markers(d):
-        text = f"a {marker} b{marker}" if marker[0] in BRACKETS else f"{marker}\n  {marker} b"  # a label begins a line
+        text = (
+            f"a {marker} b{marker}" if BREAKABLE.fullmatch(marker) else f"{marker}\n  {marker} b"
+        )  # a label begins a line
         assert marker not in clean(text), marker
 
 
@@ -227,6 +233,48 @@ def test_nothing_else_is_changed(text: str) -> None:
     assert cleaner(control_markers(HERMES), notes)(text) == restore(text) == text
     assert not notes
     assert text in render([{"role": "user", "content": text}], None, HERMES).prompt
+
+
+MARKS = [
+    ("⟦call ", "⟦/call⟧", "⟦call"),
+    ("((call ", "((/call))", "((call"),
+    ("{{call}}", "{{/call}}", "{{call}}"),
+    ("«call»", "«/call»", "«call»"),
+    ("【call】", "【/call】", "【call】"),
+    ("[[call]]", "[[/call]]", "[[call]]"),
+    ("@@", "@@end@@", "@@"),
+    ("§§", "§§", "§§"),
+    ("##", "##/call##", "##"),
+    ("🔧call ", "🔧/call", "🔧call"),
+]
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["control", "the call's own"])
+@pytest.mark.parametrize(("opener", "closer", "marker"), MARKS)
+def test_markers_of_any_symbols_are_broken_and_restored(opener: str, closer: str, marker: str, told: bool) -> None:
+    d = Dialect("x", (opener, NAME, "|", Json(), closer), control=(opener, closer) if told else ())
+    text = f"{opener}find|{{}}{closer} f(x) {{a}} 50 % #1 a@b.c {marker}"
+    rendered = render([{"role": "user", "content": text}], [], d)
+    sent = cast("str", rendered.messages[-1]["content"])
+    assert not [one for one in (marker, closer) if one in sent]
+    assert "f(x) {a} 50 % #1 a@b.c" in sent
+    assert marker in {note.detail for note in rendered.notes if note.rule == "control-marker"}
+    assert restore(sent) == text
+    clean = cleaner(control_markers(d), [])
+    if len(marker) > 2:
+        joined = clean(text + marker[:2]) + clean(marker[2:])
+        assert marker not in joined.removeprefix(clean(text))
+    for escaped in (False, True):
+        call = f"{opener}find|{json.dumps({'query': sent}, ensure_ascii=escaped)}{closer}"
+        events = [stream(d, chunks, None, rendered.prompt) for chunks in ([call], list(call))]
+        assert merged(events[0]) == merged(events[1])
+        assert collect(events[0]).calls[0].arguments == {"query": text}
+
+
+@pytest.mark.parametrize("word", ["x", "[", "call", "-->", "§ "])
+def test_a_control_marker_that_cannot_be_broken_is_an_error(word: str) -> None:
+    with pytest.raises(UsageError, match="control"):
+        replace(HERMES, control=(word,))
 
 
 def test_markers_inside_markers_are_broken_as_well() -> None:

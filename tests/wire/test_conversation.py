@@ -15,6 +15,8 @@ from toolspeak.wire.dialect import (
     INDEX,
     NAME,
     RESULT,
+    SYSTEM,
+    TOOL_NAMES,
     Dialect,
     Header,
     Json,
@@ -180,3 +182,15 @@ def test_earlier_calls_are_read_once_in_a_conversation(monkeypatch: pytest.Monke
     other = Tool("count", "Counts.", {"type": "object", "properties": {"n": {"type": "string"}}})
     render(messages, [other], get("hermes"))
     assert len(read) == 24  # another schema may read them otherwise
+
+
+def test_without_a_system_text_the_opening_begins_with_its_own_words() -> None:
+    """In the messages for a chat server as in the prompt."""
+    d = replace(HERMES, speech=Speech(opening=(SYSTEM, "\n\nTools: ", TOOL_NAMES)), layout=None)
+    for asked, content in (([], "Tools: weather"), ([{"role": "system", "content": "S"}], "S\n\nTools: weather")):
+        messages: Any = [*asked, {"role": "user", "content": "Hi"}]
+        rendered = render(messages, TOOLS, d)
+        assert rendered.messages[0]["content"] == content
+        assert rendered.prompt.startswith(f"System:\n{content}\n\n")
+    exact = replace(d, layout=Layout(("<", ">"), "\n", strip=False))
+    assert render([{"role": "user", "content": "Hi"}], TOOLS, exact).prompt.startswith("<system>\n\nTools: weather")

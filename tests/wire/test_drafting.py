@@ -188,6 +188,46 @@ def test_thoughts_are_found(thought: str, expected: tuple[str, str] | None) -> N
     assert found.call[0] == "<go>"
 
 
+BOT = """\
+{% if tools %}⟦sys⟧{{ tools | tojson }}⟦/sys⟧
+{% endif %}{% for m in messages %}{% if m.role == 'assistant' %}BOT
+{%- if m.reasoning_content %}{{ 'OPEN' }}{{ m.reasoning_content }}{{ 'CLOSE' }}{% endif %}{{ m.content or '' }}
+{%- for c in m.tool_calls or [] %}⟦call {{ c.function.name }}⟧{{ c.function.arguments | tojson }}⟦/call⟧{% endfor %}END
+{%- else %}⟦user⟧{{ m.content }}⟦/user⟧
+{% endif %}{% endfor %}{% if add_generation_prompt %}BOT{% endif %}"""
+
+
+@pytest.mark.parametrize(
+    ("bot", "end"), [("⟦bot⟧", "⟦/bot⟧"), ("<|im_start|>assistant\n", "<|im_end|>"), ("((bot))\n", "((/bot))\n")]
+)
+@pytest.mark.parametrize(
+    ("opener", "closer"),
+    [
+        ("⟦think⟧", "⟦/think⟧"),
+        ("[[think]]", "[[/think]]"),
+        ("⟦think⟧\n", "\n⟦/think⟧\n\n"),
+        ("<think>", "</think>"),
+        ("((t ", " t))"),
+    ],
+)
+def test_the_beginning_of_a_turn_is_no_opener_of_a_thought(bot: str, end: str, opener: str, closer: str) -> None:
+    text = (
+        BOT.replace("BOT", "{{ '" + bot + "' }}")
+        .replace("OPEN", opener)
+        .replace("CLOSE", closer)
+        .replace("END", "{{ '" + end + "' }}")
+    )
+    found = ts.detect(text)
+    assert found.origin == "drafted from its chat template"
+    assert found.thinking == Thinking(opener, closer)
+    assert end.strip() in found.stop
+    prompt = render([{"role": "user", "content": "Hi"}], None, found, template=text).prompt
+    reply = ts.parse(f"It is sunny.{end.strip()}", found, None, prompt)
+    assert (reply.text, reply.thought) == ("It is sunny.", "")
+    reply = ts.parse(f"{opener}Hm.{closer}It is sunny.{end.strip()}", found, None, prompt)
+    assert (reply.text.strip(), reply.thought.strip()) == ("It is sunny.", "Hm.")
+
+
 def test_what_stands_around_a_text_is_no_part_of_it() -> None:
     text = template("<say>CALLS</say>", "").replace("CALLS", each("<go " + N + ">" + A + "</go>"))
     text = text.replace("{{ m.content or '' }}", "{% if m.content %}<text>{{ m.content }}</text>{% endif %}")

@@ -10,11 +10,14 @@ from hard_cases import TOOLS, find
 from spoken import TALKING, wire
 from wire_cases import cuts, merged, stream
 
+from cost import LINEAR, growth
+from toolspeak.dialects import get
 from toolspeak.wire.dialect import Dialect
 from toolspeak.wire.reading.collect import collect
 
 INLINE = [d for d in TALKING if not d.header]
 FENCED = [d for d in INLINE if "```" not in wire(d, find("two words")) and d.name != "llama3-builtin"]  # which is code
+HERMES = get("hermes")
 CALLS = {
     "the reply": "{call}",
     "on a line of its own": "I look.\n{call}",
@@ -103,6 +106,46 @@ def test_a_fence_between_words_and_a_call_is_an_example(d: Dialect) -> None:
     assert whole(d, f"For example:\n```\n{call}\n```\nNow:\n{call}") == ["find"]
     for chunk in (f"For example:\n```\n{call}\n```\n{call}", f"One:\n```\n{call}\n```\n```\n{call}\n```"):
         assert len(whole(d, chunk)) == 1 + chunk.startswith("One"), chunk
+
+
+@pytest.mark.parametrize("d", FENCED, ids=lambda d: d.name)
+def test_fences_between_texts_stay_text(d: Dialect) -> None:
+    """Byte for byte, whatever their language, and several of them."""
+    call = wire(d, find("two words")).strip()
+    for text in (
+        TALK["a fence between texts"],
+        "Write this:\n```xml\n{call}\n```\nThen wait.",
+        "Write this:\n\n```\n{call}\n```\n\nand get:\n```\nnothing\n```",
+        "One:\n```\n{call}\n```\n```json\n{call}\n```\nSo it is done.",
+        "One:\n```\n{call}\n```\n```python\nx = 1\n```",
+    ):
+        if "`" not in call:
+            text = text.format(call=call)
+            assert whole(d, text) == []
+            reply = collect(stream(d, [text], TOOLS))
+            assert (reply.text, reply.calls, reply.notes) == (text, (), ()), text
+
+
+def test_a_long_fence_between_texts_is_held_back_up_to_a_limit() -> None:
+    """Up to the limit an example is text; above it, its call has left already and is not whole."""
+    for size, text, whole_calls in ((60_000, True, []), (70_000, False, [False])):
+        call = wire(HERMES, find("x" * size)).strip()
+        written = f"So:\n```\n{call}\n```\nThat is it."
+        events = stream(HERMES, [written], TOOLS)
+        reply = collect(events)
+        assert (reply.text == written, [c.whole for c in reply.calls]) == (text, whole_calls)
+        chunks = [written[i : i + 7] for i in range(0, len(written), 7)]
+        assert merged(stream(HERMES, chunks, TOOLS)) == merged(events)
+        last = collect(stream(HERMES, [f"So:\n```\n{call}\n```"], TOOLS))
+        assert [(c.name, c.whole) for c in last.calls] == [("find", True)]
+
+
+@pytest.mark.parametrize(
+    "form", ["```\n{call}\n```\n", "So:\n```\n{call}\n```\n", "```\n", "```\n{call}\n```\n<|im_end|>\n"]
+)
+def test_many_fences_after_a_text_take_linear_time(form: str) -> None:
+    block = form.format(call=wire(HERMES, find("two words")).strip())
+    assert growth(lambda n: lambda: stream(HERMES, ["So:\n" + block * n], TOOLS), 50) <= LINEAR
 
 
 @pytest.mark.parametrize("d", TALKING, ids=lambda d: d.name)

@@ -19,6 +19,6 @@ PLAMO3 = Dialect(
     thinking=Thinking("<|plamo:begin_think:plamo|>", "<|plamo:end_think:plamo|>", frame_ends=True),
     frame=("<|plamo:tag|>",),
     stop=("<|plamo:tag|>",),
-    control=("<|plamo:begin_", "<|plamo:end_", ":plamo|>", "<|plamo:constrain|>", "<|plamo:msg|>"),
+    control=("<|plamo:begin_", "<|plamo:end_", "<|plamo:constrain|>", "<|plamo:msg|>"),
     models=("plamo-3",),
 )

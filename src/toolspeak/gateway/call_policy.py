@@ -20,6 +20,7 @@ from ..policy.globs import name_fits
 from ..policy.policy import Policy
 from ..schema.call_dicts import read_call
 from ..types import Note, Reply, Request, ToolCall
+from .text_gate import blank_line
 
 Ask = Callable[[Request], AsyncGenerator[Event | Done[Reply]]]
 
@@ -118,7 +119,7 @@ class _Reading:
 
     def apart(self, text: str, *, notice: bool = False) -> str:
         """Return a piece of text, after a blank line where the model's text and a notice meet."""
-        gap = _gap(self._tail) if notice or not self._within_text else ""
+        gap = blank_line(self._tail) if notice or not self._within_text else ""
         self._within_text = not notice
         self._tail = (self._tail + gap + text)[-2:]
         return gap + text
@@ -129,13 +130,8 @@ class _Reading:
         finish = reply.finish if calls or reply.finish != "tool_calls" else "stop"
         text, notes = reply.text, (*reply.notes, *self._notes)
         for notice in self._texts:
-            text += _gap(text) + notice
+            text += blank_line(text) + notice
         return replace(reply, text=text, calls=calls, finish=finish, notes=notes)
-
-
-def _gap(text: str) -> str:
-    """Return the line breaks that make a blank line after a text; none after no text."""
-    return "\n" * (2 - len(text) + len(text.rstrip("\n"))) if text else ""
 
 
 def _call(pieces: list[CallStart | ArgumentsDelta | CallEnd]) -> ToolCall:

@@ -112,7 +112,7 @@ async def _decided(
                         for piece in text.take(event):
                             yield piece
                     case ThoughtDelta():
-                        yield event
+                        yield text.apart(event)
                     case Noted(note):
                         passing.note(note)
                         text.note(note)

@@ -30,6 +30,7 @@ from ..tool_results import LIMIT
 from ..types import Message, Note, Reply, Request, Step, ToolCall, ToolResult, Usage
 from ..wire.reading.collect import add_usage
 from .hosted_tools import Running
+from .text_gate import blank_line
 
 Ask = Callable[[Request], AsyncGenerator[Event | Done[Reply]]]
 
@@ -149,18 +150,13 @@ def _goes_on(reply: Reply, running: Mapping[str, Running]) -> bool:
     return bool(reply.calls) and all(call.name in running for call in reply.calls)
 
 
-def _gap(before: str) -> str:
-    """Return what separates a text from the one of the round before by a blank line."""
-    return "\n\n"[len(before) - len(before.rstrip("\n")) :] if before else ""
-
-
 def _joined(before: Reply, reply: Reply) -> Reply:
     """Return a reply with the words of earlier rounds before its own."""
     text, thought = before.text, before.thought
     return replace(
         reply,
-        text=text + _gap(text) + reply.text if reply.text else text,
-        thought=thought + _gap(thought) + reply.thought if reply.thought else thought,
+        text=text + blank_line(text) + reply.text if reply.text else text,
+        thought=thought + blank_line(thought) + reply.thought if reply.thought else thought,
         logprobs=(*before.logprobs, *reply.logprobs),
     )
 
@@ -175,7 +171,7 @@ class _RoundFilter:
     def __init__(self, request: Request, running: Mapping[str, Running], before: Reply) -> None:
         self._running = running
         self._within = False
-        self._text_gap, self._thought_gap = _gap(before.text), _gap(before.thought)
+        self._text_gap, self._thought_gap = blank_line(before.text), blank_line(before.thought)
         self._holds = request.schema is not None
         self._held: list[Event] = []
         self.reply = Reply()

@@ -3,14 +3,18 @@
 A text without a schema always is. A text that must match a schema can no longer be mended or asked for again once it is
 passed on. So it is passed on only if the model is known to enforce the schema: a probe saw that, a hosted API promises
 it, or the engine runs in this process. A server that only accepts the field may ignore it.
+
+Text that was passed on cannot be taken back if the model is asked again. The text of the next attempt follows it after
+a blank line.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from ..api.openai_chat import is_strict
-from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Logprobs, TextDelta
+from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Logprobs, TextDelta, ThoughtDelta
 from ..types import Note, Request, Schema
 
 OPENINGS = {"object": "{", "array": "["}
@@ -27,6 +31,8 @@ class TextGate:
     """
 
     def __init__(self, request: Request, can: Collection[str], *, whole: bool = False) -> None:
+        self._last: dict[type[Event], TextDelta | ThoughtDelta] = {}
+        self._gaps: dict[type[Event], str] = {}
         self._free = request.schema is None
         self._enforced = False if whole else _enforced(request, can)
         self._openings = _openings(request.schema)
@@ -57,9 +63,16 @@ class TextGate:
     def note(self, note: Note) -> None:
         """Take notice of a note: a new attempt begins, or a part of the schema is not enforced."""
         if note.rule == "re-asked":
+            self._gaps = {kind: blank_line(event.text) for kind, event in self._last.items()}
             self._begin()
         elif note.rule == "schema-simplified":
             self._open = False
+
+    def apart(self, event: TextDelta | ThoughtDelta) -> Event:
+        """Return a piece that is passed on, after a blank line if its attempt follows another one with text."""
+        self._last[type(event)] = event
+        gap = self._gaps.pop(type(event), "") if self._gaps else ""
+        return replace(event, text=gap + event.text) if gap else event
 
     def take(self, event: TextDelta | Logprobs) -> Sequence[Event]:
         """Return what may be passed on now."""
@@ -67,7 +80,7 @@ class TextGate:
             self._rest.append(event)
             return ()
         if self.passed:
-            return (event,)
+            return (self.apart(event) if isinstance(event, TextDelta) else event,)
         if not self._open:
             return ()
         self._waiting.append(event)
@@ -76,6 +89,11 @@ class TextGate:
             return ()
         self.passed = self._open = first in self._openings
         return self._waiting if self.passed else ()
+
+
+def blank_line(text: str) -> str:
+    """Return the line breaks that make a blank line after a text; none after no text."""
+    return "\n" * (2 - len(text[-2:]) + len(text[-2:].rstrip("\n"))) if text else ""
 
 
 def _openings(schema: Schema | None) -> str:

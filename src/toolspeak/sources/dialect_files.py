@@ -11,6 +11,7 @@ from ..errors import UsageError
 from ..files import read_json
 from ..wire.detect import detect
 from ..wire.dialect import Dialect
+from ..wire.sample_call import readable
 from .modules import load
 
 SUFFIXES = (".py", ".json")
@@ -37,7 +38,7 @@ def _from_python(path: Path, name: str) -> Dialect:
         names = ", ".join(repr(one.name) for one in dialects.values())
         there = f"{len(dialects)} of them: {names}" if dialects else "none"
         raise UsageError(f"{name}: expected one Dialect, such as MINE = Dialect(…), found {there}")
-    return next(iter(dialects.values()))
+    return readable(next(iter(dialects.values())))
 
 
 def _from_json(path: Path, name: str) -> Dialect:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Literal, cast
+from typing import Literal
 
 from ..errors import UsageError
+from .field_checks import check_fields, check_parts
 
 
 class Slot(Enum):
@@ -205,6 +206,12 @@ class Thinking:
     always: bool = False
     also: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if not (self.open and self.close):
+            raise UsageError(
+                f"thinking: a thought needs an opener and a closer, received {self.open!r}, {self.close!r}"
+            )
+
 
 @dataclass(frozen=True, slots=True)
 class When:
@@ -341,7 +348,8 @@ class Dialect:
     origin: str = field(default="by name", compare=False)
 
     def __post_init__(self) -> None:
-        """Raises UsageError for a dialect whose calls could never be found."""
+        """Raises UsageError for a field of a wrong type, and for a dialect whose calls could never be found."""
+        check_fields(self, self.name, VALUES)
         check_call(self)
         check_mark(self)
 
@@ -349,20 +357,14 @@ class Dialect:
         return hash(self.name)
 
 
-def _check_parts(parts: object, where: str) -> None:
-    if not isinstance(parts, tuple):
-        kind = type(parts).__name__
-        raise UsageError(f'{where}: expected a tuple of parts such as ("<call>", JsonCall(), "</call>"), got {kind}')
-    for part in cast("tuple[object, ...]", parts):
-        if not isinstance(part, Part):
-            raise UsageError(f"{where}: expected literals and holes, got {part!r:.80}")
+VALUES = {"thinking": Thinking, "header": Header, "layout": Layout, "speech": Speech}
 
 
 def check_call(d: Dialect) -> None:
     """Raises UsageError for a dialect whose calls lack a name or arguments: they could be written, but never read."""
     for at, parts in (("call", d.call), *((f"forms[{i}]", form) for i, form in enumerate(d.forms))):
         where = f"the dialect {d.name!r}: {at}"
-        _check_parts(parts, where)
+        check_parts(parts, where, Part)
         everywhere = [*parts, *(d.header.call if d.header else ())]
         if not any(_names(part) for part in everywhere):
             raise UsageError(f"{where} has no tool name: add NAME, JsonCall() or another hole with a name")

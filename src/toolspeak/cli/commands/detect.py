@@ -37,8 +37,8 @@ def detect(ctx: click.Context, file: str | None, model: str | None, as_json: boo
     cat chat_template.jinja | toolspeak detect --source > acorn.py
 
     FILE is a chat template (Jinja), a tokenizer_config.json or a GGUF file. An unknown dialect is drafted from the
-    template. The output says how the dialect was found. The exit code is 1 if the template cannot be rendered and
-    nothing else identifies the dialect.
+    template. The output says how the dialect was found and which markers thoughts have. The exit code is 1 if the
+    template cannot be rendered and nothing else identifies the dialect.
     """
     from ...wire.detect import unrendered
     from ..terminal import Progress, answers
@@ -52,12 +52,27 @@ def detect(ctx: click.Context, file: str | None, model: str | None, as_json: boo
         if source:
             out.write(source_of(dialect))
         elif as_json:
-            row = {"dialect": dialect.name, "origin": dialect.origin, "call": written(dialect)}
+            row = {
+                "dialect": dialect.name,
+                "origin": dialect.origin,
+                "call": written(dialect),
+                "thinking": _thinking(dialect),
+            }
             out.line(json.dumps(row, indent=2, ensure_ascii=False))
         else:
             out.line(f"{dialect.name}  ({dialect.origin})\n{written(dialect)}")
+            if thinking := _thinking(dialect):
+                out.line(f"thoughts: {thinking['open']} … {thinking['close']}" + ", always" * bool(thinking["always"]))
     if problem and dialect.origin.startswith("by default"):
         ctx.exit(FAILED)
+
+
+def _thinking(dialect: Dialect) -> dict[str, str | bool] | None:
+    """Return the markers of a thought, and whether every reply has one."""
+    thinking = dialect.thinking
+    if thinking is None:
+        return None
+    return {"open": thinking.open.strip(), "close": thinking.close.strip(), "always": thinking.always}
 
 
 def _template(file: str | None, model: str | None) -> Template:

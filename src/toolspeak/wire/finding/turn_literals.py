@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 from ..dialect import Dialect, Thinking
+from ..marker_forms import BREAKABLE
 from ..reading.lexicon import MARK
 from .probe import TEXT, THOUGHT, Probe, between, call, common_start
 
@@ -34,9 +35,16 @@ def margins(p: Probe, d: Dialect) -> Dialect:
     )
     marks = [m[0].strip().removeprefix(p.head().strip()) for m in (opener, closer) if m]
     frame = dict.fromkeys((*d.frame, *(mark for mark in marks if mark and mark not in own)))
-    ends = [m[0].strip() for m in FIRST.finditer(tail)]
-    end = ([mark for mark in ends if mark not in (*own, *frame)] or ends[-1:])[:1]
+    end = _end_of_turn(tail, (*own, *frame))
     return replace(d, thinking=thinking, frame=tuple(frame), stop=tuple(dict.fromkeys((*d.frame, *end))))
+
+
+def _end_of_turn(tail: str, others: tuple[str, ...]) -> list[str]:
+    """What ends a turn, if anything does: a mark after its text that is none of the others, else a word of symbols."""
+    ends = [m[0].strip() for m in FIRST.finditer(tail)]
+    if not ends:
+        return list(filter(BREAKABLE.fullmatch, tail.split()[:1]))
+    return [*(mark for mark in ends if mark not in others), ends[-1]][:1]
 
 
 def _without(thinking: Thinking, text: str) -> str:
@@ -64,10 +72,12 @@ def _around(p: Probe, prompt: str, plain: str, after: str) -> Thinking | None:
     close = right.partition(after)[0]
     first = FIRST.match(close)
     close = first[0] if first else close
-    last = LAST.search(left)
+    last, own = LAST.search(left), left[len(common_start(left, plain)) :]
     empty = last and re.search(re.escape(last[0].strip()) + r"\s*" + re.escape(close.strip()), plain)
-    if last and (empty or MARK.search(left[len(common_start(left, plain)) :])):
+    if last and (empty or MARK.search(own)):
         opener = last[0].removeprefix(p.head().strip())
+    elif own.strip():  # it is there only with a thought
+        opener = own
     else:  # there is only the head of the turn: a reply begins after its markers
         head = p.head()
         opener = head[max((m.end() for m in MARK.finditer(head)), default=0) :].lstrip()

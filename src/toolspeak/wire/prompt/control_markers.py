@@ -1,7 +1,7 @@
 """Control markers: strings that steer a model. They are defused in text from outside, and restored in the reply.
 
-A marker is defused by a zero-width space (U+200B) after its opening bracket. To make this exactly reversible, a
-bracket that is already followed by zero-width spaces gets one more. Defused text contains no marker. The end of a text
+A marker is defused by a zero-width space (U+200B) after its first character, a bracket or another symbol. To make this
+exactly reversible, a symbol that is already followed by zero-width spaces gets one more. Defused text contains no marker. The end of a text
 that may continue as a marker in the following text, whatever that is, is defused as well. `restoring` restores what a
 model copies.
 
@@ -18,13 +18,15 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import groupby
 from typing import Any, cast
+from unicodedata import category
 
 from ...schema.nonblocking_json import loads_or
 from ...types import Message, Note, Request, Tool, ToolCall
 from ..dialect import Dialect
+from ..marker_forms import BREAKABLE, LABEL, SYMBOL
 from ..memo import Memo
 from ..nonblocking_replace import BLANKS, replaced
-from .known_markers import ALSO_SHAPES, BRACKETS, LABEL, SHAPES, beginning, control_markers
+from .known_markers import ALSO_SHAPES, SHAPES, beginning, control_markers
 from .turns import Turn
 
 INVISIBLE = "\u200b"
@@ -34,13 +36,14 @@ NOTED = 1_000
 """The most notes of one conversation; further defused markers are not noted one by one."""
 MARKS = "*_~`#>"
 """Marks of Markdown that may be around a label."""
-BEFORE_COLON = rf"[A-Za-z{MARKS} \t\xa0\u1680\u2000-\u200a\u200c\u200d\u202f\u205f\u2060\u3000\ufeff]"
-"""What the colon of a label may follow: any letter, mark or blank but the zero-width space."""
-BROKEN = re.compile(f"([<\\[\\]｜]){INVISIBLE}|(?<={BEFORE_COLON}){INVISIBLE}(?={INVISIBLE}*[:：])")
+BEFORE_COLON = r"[A-Za-z_`> \t\xa0\u1680\u2000-\u200a\u200c\u200d\u202f\u205f\u2060\u3000\ufeff]"
+"""What the colon of a label may follow: any letter, mark or blank but the zero-width space, and but a symbol, after
+which the space is that of a symbol."""
+BROKEN = re.compile(f"({SYMBOL}){INVISIBLE}|(?<={BEFORE_COLON}){INVISIBLE}(?={INVISIBLE}*[:：])")
 ESCAPED = "\\u200b"
 """The zero-width space in ASCII JSON."""
 
-BRACKET = re.compile(r"[<\[\]｜]")
+ANY_SYMBOL = re.compile(SYMBOL)
 BEGINNING = re.compile("|".join(map(beginning, (*SHAPES, *ALSO_SHAPES))))
 """What a marker of a shape begins with."""
 LINES = r"\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
@@ -54,7 +57,8 @@ AHEAD = 200
 """Context after a marker's bracket or a label's line start, besides whitespace and the marker itself."""
 
 Clean = Callable[[str], str]
-Compiled = tuple[re.Pattern[str], frozenset[str], int, re.Pattern[str], bool]
+Patterns = tuple[re.Pattern[str], re.Pattern[str]]
+Compiled = tuple[Patterns, frozenset[str], int, re.Pattern[str], bool]
 
 
 def cleaner(
@@ -66,7 +70,7 @@ def cleaner(
     then the model continues it. If the template removes words from texts, and this could leave a marker, every bracket
     is defused.
     """
-    pattern, begins, ahead, labels, speaking = _compiled(tuple(markers))
+    (marker, symbol), begins, ahead, labels, speaking = _compiled(tuple(markers))
     begins = frozenset[str]() if open_ended else begins
     removed = _removed(template or "")
 
@@ -83,15 +87,16 @@ def cleaner(
     def clean(text: str) -> str:
         if not text:
             return text
-        text = whole(text) if removed else replaced(pattern, broken, text, ahead)
+        pattern = symbol if INVISIBLE in text else marker
+        text = whole(text, pattern) if removed else replaced(pattern, broken, text, ahead)
         text = _defuse_end(text, begins, notes) if begins else text
         return replaced(labels, labelled, text, ahead) if speaking or INVISIBLE in text else text
 
-    def whole(text: str) -> str:
+    def whole(text: str, pattern: re.Pattern[str]) -> str:
         for left in _after_removal(text, removed):
             if made := next((match for match in pattern.finditer(left) if match.lastindex), None):
-                _note(notes, made[0] + str(made[1] or made[2] or made[3] or made[4]))
-                return BRACKET.sub(lambda match: match[0] + INVISIBLE, text)
+                _note(notes, made[0] + made[made.lastindex or 0])
+                return ANY_SYMBOL.sub(lambda match: match[0] + INVISIBLE, text)
         return replaced(pattern, broken, text, ahead)
 
     return clean
@@ -102,7 +107,7 @@ def _compiled(markers: tuple[str, ...]) -> Compiled:
     """Patterns for these markers, for their beginnings and for labels, the context that they need, and whether there
     are labels."""
     ahead = AHEAD + max(map(len, markers), default=0)
-    return _pattern(markers), _begins(markers), ahead, _labels(markers), any(map(LABEL.fullmatch, markers))
+    return _patterns(markers), _begins(markers), ahead, _labels(markers), any(map(LABEL.fullmatch, markers))
 
 
 def _note(notes: list[Note], marker: str) -> None:
@@ -124,7 +129,7 @@ def _defuse_end(text: str, begins: frozenset[str], notes: list[Note]) -> str:
         _note(notes, rest)
         return match[0] + INVISIBLE
 
-    new = BRACKET.sub(begun, window)
+    new = ANY_SYMBOL.sub(begun, window)
     return text if new == window else text[:at] + new + text[end:]
 
 
@@ -154,25 +159,27 @@ def _labels(markers: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _begins(markers: tuple[str, ...]) -> frozenset[str]:
-    """The incomplete beginnings of markers: a single bracket that only opens, or more than one character."""
-    begun = (marker[:end] for marker in markers if marker[:1] in BRACKETS for end in range(1, len(marker)))
-    return frozenset(begin for begin in begun if len(begin) > 1 or begin in "<[")
+    """The incomplete beginnings of markers: more than one character, or a bracket that only opens."""
+    begun = (marker[:end] for marker in markers if BREAKABLE.fullmatch(marker) for end in range(1, len(marker)))
+    return frozenset(begin for begin in begun if len(begin) > 1 or begin == "<" or category(begin) in ("Ps", "Pi"))
 
 
-def _pattern(markers: tuple[str, ...]) -> re.Pattern[str]:
-    """The bracket of a marker, or one followed by a zero-width space. The rest is only looked at, since markers may
-    overlap."""
-    parts: list[str] = []
-    for bracket in BRACKETS:
-        words = sorted((m[1:] for m in markers if m[0] == bracket), key=lambda word: (word[0], -len(word)))
-        groups = groupby(words, key=lambda word: word[0])  # by their first character: few of them are tried in full
-        rests = [f"{re.escape(c)}(?:{'|'.join(re.escape(word[1:]) for word in group)})" for c, group in groups]
-        for shape in (*SHAPES, *ALSO_SHAPES):
-            begin = re.escape(bracket)
-            rests += [shape.removeprefix(begin)] if shape.startswith(begin) else []
-        known = "|".join(rests) or "(?!)"
-        parts.append(f"{re.escape(bracket)}(?={INVISIBLE}|({known}))")
-    return re.compile("|".join(parts))
+def _patterns(markers: tuple[str, ...]) -> Patterns:
+    """The symbol of a marker, whose rest is only looked at, since markers may overlap. The second pattern is for texts
+    with zero-width spaces, and also matches any symbol that one follows."""
+    rests: dict[str, list[str]] = {}
+    for first, words in groupby(sorted(filter(BREAKABLE.fullmatch, markers)), key=lambda word: word[0]):
+        # by their second character: few of them are tried in full
+        groups = groupby(
+            sorted((word[1:] for word in words), key=lambda word: (word[0], -len(word))), key=lambda word: word[0]
+        )
+        rests[first] = [f"{re.escape(c)}(?:{'|'.join(re.escape(word[1:]) for word in group)})" for c, group in groups]
+    for shape in (*SHAPES, *ALSO_SHAPES):
+        first = shape.lstrip("\\")[0]
+        rests.setdefault(first, []).append(shape.removeprefix(re.escape(first)))
+    parts = [f"{re.escape(first)}(?=({'|'.join(known)}))" for first, known in rests.items()]
+    spaced = [f"{re.escape(first)}(?={INVISIBLE}|({'|'.join(known)}))" for first, known in rests.items()]
+    return re.compile("|".join(parts)), re.compile("|".join((*spaced, f"{SYMBOL}(?={INVISIBLE})")))
 
 
 def restore(text: str) -> str:

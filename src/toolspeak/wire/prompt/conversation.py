@@ -174,8 +174,19 @@ def _filled(d: Dialect, system: str | None, user: str, want: PromptOptions) -> s
         EXAMPLE: example(d, [tool.name for tool in want.tools]) if EXAMPLE in opening else "",
     }
     text = "".join(part if isinstance(part, str) else values[part] for part in _parts(opening, want))
-    before = system.strip() if system and SYSTEM not in opening else ""
+    return _behind(system if SYSTEM not in opening else "", text) if values[SYSTEM] else _without_gap(text, d)
+
+
+def _behind(system: str | None, text: str) -> str:
+    """The text after a system text that it does not include."""
+    before = (system or "").strip()
     return f"{before}\n\n{text}" if before else text
+
+
+def _without_gap(text: str, d: Dialect) -> str:
+    """The text without what would separate it from a system text before it, as a layout that trims turns writes it."""
+    trims = d.layout.strip if d.layout else True
+    return text.lstrip() if trims else text
 
 
 def _order(want: PromptOptions, d: Dialect, notes: list[Note]) -> str:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 from ..dialect import Dialect
+from ..marker_forms import BREAKABLE, LABEL, SYMBOL
 
 SHAPES = (r"<\|[^\s<>|]{1,60}\|>", r"<｜[^\s<>]{1,60}｜>", r"\[unused\d{1,3}\]")
 """How most families write control tokens: these are markers in any dialect."""
@@ -70,17 +71,16 @@ IN_TEMPLATE = re.compile(
     r"</?[A-Za-z]{0,30}(?:think|[_:])[A-Za-z_:]{0,60}>|\[/?[A-Z][A-Z_]{2,60}\]|<\|[a-z_]{1,60}>|<[a-z_]{1,60}\|>"
 )
 """A marker in the source of a chat template, besides the shapes."""
-BRACKETS = "<[]｜"
-"""Characters that a marker may begin with."""
-BREAKABLE = re.compile(r"[<\[\]｜].{2,}", re.DOTALL)
+OPENER = re.compile(rf"{SYMBOL}{{2,}}")
+"""The first word of a call, or of its section, that is a marker without letters."""
+WORD = re.compile(rf"(?<!\S)(?!<|\]|\[/?[A-Z]){SYMBOL}+/?\w\S*")
+"""A marker inside a literal that is a word with a symbol before it; `TAG` has those with `<`."""
 HEAD = re.compile(r"\\?.(?:/\?|\[[^\]]+\](?:\{\d+,\d+\})?)*\\?.(?:\{\d+,\d+\})?")
 """The bracket of a shape, any classes, and the first character that is no class."""
 ATOM = re.compile(r"(\\.|\[(?:\\.|[^\]\\])+\]|.)(\{\d+,\d+\}|\?)?")
 """A character or class of a shape, and how many of it."""
 GROUP = re.compile(r"\(\?:([^)]*)\)")
 MINIMUM = re.compile(r"\{\d+")
-LABEL = re.compile(r"[A-Z][A-Za-z ]{0,40}:")
-"""A label: a word and a colon, at the beginning of a line."""
 
 
 def beginning(shape: str) -> str:
@@ -119,8 +119,17 @@ def _of_dialect(d: Dialect) -> tuple[str, ...]:
     labels = [*filter(LABEL.fullmatch, whole)]
     if labels:  # also those of a call
         labels += filter(LABEL.fullmatch, map(str.strip, literals))
-    exact = (*filter(BREAKABLE.fullmatch, whole), *labels)
-    return tuple(dict.fromkeys((*exact, *(m for word in literals for m in TAG.findall(word) if len(m) > 2))))
+    tags = (m for word in literals for m in TAG.findall(word) if len(m) > 2)
+    return tuple(dict.fromkeys((*filter(BREAKABLE.fullmatch, whole), *labels, *_words(d), *tags)))
+
+
+def _words(d: Dialect) -> Iterator[str]:
+    """The markers of calls, thoughts and turns that are no tags: their first words, and words with a symbol."""
+    header = replace(d.header, routes=()) if d.header else None
+    for text in (d.open, d.call[0], header.start if header else ""):
+        yield from filter(OPENER.fullmatch, text.split()[:1] if isinstance(text, str) else ())
+    for text in _literals((d.open, d.close, d.call, d.forms, d.also, d.items, header, d.thinking, d.layout)):
+        yield from WORD.findall(text)
 
 
 @lru_cache(64)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from .source import GAP, SPACE, Malformed, Scan, at, following, literal_words
+from .source import GAP, SPACE, Malformed, Scan, at, beginning, following, literal_words, marks, until
 from .state import State
 
 BRACKETS = ("}", "]")
@@ -54,7 +54,7 @@ def trailing(s: State, legal: tuple[str, ...]) -> Scan[None]:
     s.end_checked_at = s.offset + s.pos
     whole = not c or (s.truncated and s.closed) or (c in "{[" and c in legal) or _half(s, legal)
     if not whole and not (yield from at(s, *(w for w in legal if len(w) > 1), eat=False)):
-        s.note("trailing-text", c)
+        s.note("trailing-text", (yield from beginning(s)))
 
 
 def _half(s: State, words: tuple[str, ...]) -> bool:
@@ -110,8 +110,9 @@ def note_cut(s: State) -> None:
         s.note("cut-opener")
 
 
-def break_off(s: State, closers: tuple[str, ...], why: Malformed) -> Scan[None]:
-    """Ends a call that was emitted in part: it stays, with whole=False. Its closers are no text."""
+def break_off(s: State, closers: tuple[str, ...], openers: tuple[str, ...], why: Malformed) -> Scan[None]:
+    """Ends a call that was emitted in part: it stays, with whole=False. The rest of its line is text, but its closers
+    and the brackets before them are not."""
     s.prompt_length = 0
     cut = ends_inside(s, closers)
     s.truncated |= cut
@@ -119,6 +120,18 @@ def break_off(s: State, closers: tuple[str, ...], why: Malformed) -> Scan[None]:
     if s.open_call:
         s.end_call(s.open_call, whole=False)
     s.end_complete_call()
+    if not closers:
+        return
+    s.start_recording()
+    for _ in range(MOST):
+        if not (yield from at(s, *BRACKETS)):
+            break
+    if (yield from at(s, *closers)):
+        s.commit()
+    else:
+        s.give_back()
+        hit = yield from until(s, marks((*closers, *openers, "\n")), s.emit_text)
+        s.pos -= 0 if hit is None or hit in closers else len(hit)
     for _ in range(MOST):
         if not (yield from at(s, *closers)):
             break

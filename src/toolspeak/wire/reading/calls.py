@@ -20,7 +20,7 @@ from .call_form_words import Form, first_words, name_ends, words_of
 from .call_repairs import behind, closing, missing, trailing
 from .lexicon import Entry, Program
 from .shapes import fitting
-from .source import CAP, Malformed, Marks, Scan, at, blank, expect, following, literal_words, marks, token
+from .source import CAP, Malformed, Marks, Scan, at, beginning, blank, expect, following, literal_words, marks, token
 from .state import NAMED, Call, State, may_name
 
 MOST = 24
@@ -42,7 +42,7 @@ def section(s: State, p: Program, word: str, thinking: bool) -> Scan[None]:
     fence = p.fences.get(word, "")
     if fence:
         s.note("fence", word)
-        yield from _language(s)
+        yield from language(s)
         word = yield from at(s, *p.openers)
     if not word:
         raise Malformed("no call in the fence")
@@ -93,10 +93,10 @@ def _unclosed(s: State, p: Program) -> Scan[None]:
     """The call has no closer. Raises Malformed if something follows that may belong to it and was not read."""
     c = yield from following(s)
     if c and c in BELONGS and not (c == "{" and c in p.legal) and not (yield from at(s, *p.legal, eat=False)):
-        s.note("trailing-text", c)
+        s.note("trailing-text", (yield from beginning(s)))
 
 
-def _language(s: State) -> Scan[None]:
+def language(s: State) -> Scan[None]:
     """Consumes the language after a fence."""
     while True:
         m = LANGUAGE(s.text, s.pos)

@@ -13,6 +13,7 @@ from ...events import Noted, TextDelta, ThoughtDelta
 from ...types import Note
 from .call_repairs import after_call, break_off, ends_inside, note_cut, note_unknown
 from .calls import begin, section
+from .code_blocks import DRAFT, code_block
 from .heads import note_rest, pass_unread, read_head, tool_name
 from .json_value import json_value
 from .lexicon import (
@@ -35,13 +36,11 @@ from .lexicon import (
     route,
 )
 from .next_mark import CodeBlock, Match, all_of_it, mark, marked_to_its_end, pass_quoted, record_from
-from .source import GAP, SPACE, Malformed, Marks, Scan, at, following, marks, skip, until
+from .source import GAP, SPACE, Malformed, Marks, Scan, at, beginning, following, marks, skip, until
 from .state import State
 
 FAILURES = 2_000
 """After so many openers that open no call, the following ones are text, so that the time stays linear."""
-DRAFT = 65_536
-"""The most characters of a thought that are held back after the opener of a call."""
 
 
 def reply(s: State, p: Program, prompt: str | None) -> Scan[None]:
@@ -64,9 +63,10 @@ def reply(s: State, p: Program, prompt: str | None) -> Scan[None]:
             s.note("too-many-openers")
             s.emit_text(space + literal)
         elif kind == CALL:
-            done = yield from attempt(s, p, literal, now == THINK)
-            if literal.strip() in p.fences and not done and now != THINK:  # no call: the fence is that of a code block
-                yield from block.fence(s)
+            fenced = literal.strip() in p.fences and now != THINK
+            done = (
+                yield from code_block(s, p, attempt, literal, block) if fenced else attempt(s, p, literal, now == THINK)
+            )
             fresh, now = done, TEXT if done else now
         elif kind == HEAD:
             s.text_before_call = s.text_before_call or now == THINK
@@ -300,7 +300,7 @@ def _note_text_after_call(s: State, p: Program) -> Scan[None]:
     if not (c and s.complete_call and s.text_before_call and same) or (yield from at(s, *legal, eat=False)):
         return
     marked = yield from marked_to_its_end(s)
-    s.note("other-markers" if marked else "trailing-text", c)
+    s.note("other-markers" if marked else "trailing-text", (yield from beginning(s)))
 
 
 def attempt(s: State, p: Program, word: str, thinking: bool) -> Scan[bool]:
@@ -328,7 +328,7 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
     entry = p.entries.get(word)
     s.broken_list |= _opens_list(p, entry)
     if s.recording is None:
-        yield from break_off(s, p.closers_of_calls, why)
+        yield from break_off(s, p.closers_of_calls, p.openers, why)
         return True
     marked = entry.formal if entry else word not in ("", *p.fences)
     cut = all((ends_inside(s, p.closers_of_calls), marked, not p.d.guard))

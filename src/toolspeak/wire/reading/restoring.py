@@ -1,30 +1,35 @@
 """Restores control markers in a reply that were defused in its prompt.
 
 A model that copies a text with a defused marker (see `prompt.control_markers`) copies the zero-width space as well.
-Nobody should receive that space, least of all a tool that writes a file. So one such space after a bracket, or before
+Nobody should receive that space, least of all a tool that writes a file. So one such space after a symbol, or before
 the colon of a label, is removed from texts, thoughts, names and arguments, independent of how the text is cut.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 
 from ...events import ArgumentsDelta, CallEnd, CallStart, Event, TextDelta, ThoughtDelta
+from ..marker_forms import SYMBOL
 from ..prompt.control_markers import BEFORE_COLON, INVISIBLE, restore
 
-_BRACKET = r"[<\[\]｜]|\\u(?:003[cC]|005[bBdD]|[fF]{2}5[cC])"
 _SPACE = rf"(?:{INVISIBLE}|\\u200[bB])"
 _HEX = "[0-9a-fA-F]"
+_HALF = r"\\u[dD]83[c-eC-E]"
+_ESCAPE = rf"(?:{_HALF})?\\u{_HEX}{{4}}"
 _BLANK = r"\\(?:t|u(?:00[aA]0|1680|20(?:0[0-9aAcCdD]|2[fF]|5[fF]|60)|3000|[fF][eE][fF]{2}))"
 _IN_JSON = re.compile(
-    rf"({_BRACKET}){_SPACE}|({BEFORE_COLON}|{_BLANK}){_SPACE}(?={_SPACE}*(?:[:：]|\\u[fF]{{2}}1[aA]))|\\(?:u{_HEX}{{4}}|[^u])",
+    rf"({SYMBOL}){_SPACE}|({BEFORE_COLON}|{_BLANK}){_SPACE}(?={_SPACE}*(?:[:：]|\\u[fF]{{2}}1[aA]))|({_ESCAPE}){_SPACE}"
+    rf"|\\(?:u{_HEX}{{4}}|[^u])",
     re.DOTALL,
 )
-"""A defused bracket or label in JSON text, where either may be escaped; other escapes are skipped."""
+"""A defused symbol or label in JSON text, where either may be escaped; other escapes are skipped."""
 _LETTER = rf"(?<!\\)(?:\\\\)*(?<!\\u{_HEX}{{3}}){BEFORE_COLON}"
-_LAST = re.compile(rf"(?:{_BRACKET}|{_BLANK}|{_LETTER}){_SPACE}*\Z")
+_LAST = re.compile(rf"(?:{SYMBOL}|(?<!\\)(?:\\\\)*(?:{_BLANK}|{_HALF}|({_ESCAPE}))|{_LETTER}){_SPACE}*\Z")
 """What a zero-width space may follow, at the end; the last letter of an escape is none."""
+_SYMBOL = re.compile(SYMBOL).fullmatch
 _PARTIAL = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _SPACES = re.compile(f"{INVISIBLE}+\\Z")
 
@@ -37,7 +42,7 @@ class Restorer:
     def __init__(self) -> None:
         self._kind: type[Event] | None = None
         self._last = ""  # the last character of the text so far
-        self._buffer = ""  # a possible start of a defused marker: spaces, a bracket, an incomplete escape
+        self._buffer = ""  # a possible start of a defused marker: spaces, a symbol, an incomplete escape
 
     def feed(self, events: Iterable[Event]) -> list[Event]:
         """The events with markers restored."""
@@ -87,10 +92,20 @@ class Restorer:
         cut = len(text)
         if (partial := _PARTIAL.search(text)) and _escapes(text, partial.start()):
             cut = partial.start()
-        if (last := _LAST.search(text[:cut])) and (last[0][0] != "\\" or _escapes(text, last.start())):
+        if (last := _LAST.search(text[:cut])) and (not last[1] or _is_symbol(last[1])):
             cut = last.start()
         self._buffer = text[cut:]
-        return _IN_JSON.sub(lambda match: match[1] or match[2] or match[0], text[:cut])
+        return _IN_JSON.sub(_restored, text[:cut])
+
+
+def _restored(match: re.Match[str]) -> str:
+    """The match without the space that defused it."""
+    return match[1] or match[2] or (match[3] if match[3] and _is_symbol(match[3]) else match[0])
+
+
+def _is_symbol(escape: str) -> bool:
+    """Whether a marker may begin with this character, written as an escape of JSON."""
+    return _SYMBOL(json.loads(f'"{escape}"')) is not None
 
 
 def _text_of(event: TextDelta | ThoughtDelta | ArgumentsDelta) -> str:

@@ -34,6 +34,9 @@ PASSED = 128
 CAP = 256
 """The most characters of a name, a key or an id."""
 
+MOST = 20
+FIRST = cast("Callable[[str, int], re.Match[str]]", re.compile(rf"[^\n]{{0,{MOST}}}").match)
+"""Matches the beginning of a line."""
 SPACE = cast("Callable[[str, int], re.Match[str]]", re.compile(r"\s*").match)
 """Matches the whitespace at a position, which may be empty."""
 
@@ -326,6 +329,16 @@ def following(s: Source, offset: int = 0) -> Scan[str]:
             return s.text[i]
         if s.closed:
             return ""
+        yield
+
+
+def beginning(s: Source) -> Scan[str]:
+    """The first visible characters that come next, up to the end of their line. Consumes nothing."""
+    while True:
+        i = visible(s.text, s.pos)
+        line = FIRST(s.text, i)[0]
+        if s.closed or len(line) == MOST or i + len(line) < len(s.text):
+            return line.rstrip()
         yield
 
 

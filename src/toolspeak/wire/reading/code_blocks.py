@@ -1,0 +1,105 @@
+"""Reads the calls of code blocks that follow a text, which count only if no text follows the blocks either.
+
+Until that is known, a copy of the state reads on by itself, and its events wait. Then the state becomes the copy, or
+forgets it, and the blocks are an example: text. After more than `DRAFT` characters nothing waits any longer, and the
+calls are not whole if a text follows. All that is decided by what was read, never by what has arrived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import fields
+
+from .calls import language
+from .lexicon import Program
+from .next_mark import CodeBlock
+from .source import SPACE, Scan, at, following
+from .state import State
+
+DRAFT = 65_536
+"""The most characters that are held back after the opener of a call in a thought or in a code block."""
+
+Attempt = Callable[[State, Program, str, bool], Scan[bool]]
+Outcome = tuple[bool, bool]
+"""Whether calls were read, and whether text follows them."""
+
+
+def code_block(s: State, p: Program, attempt: Attempt, word: str, block: CodeBlock) -> Scan[bool]:
+    """Tries to read calls after the fence `word`. Returns whether there are any. If not, `block` is open."""
+    done = yield from (_read_blocks(s, p, attempt, word) if s.has_text else attempt(s, p, word, False))
+    if not done:
+        yield from block.fence(s)
+    return done
+
+
+def _read_blocks(s: State, p: Program, attempt: Attempt, word: str) -> Scan[bool]:
+    """Reads code blocks after a text: their calls, or only the first fence if they are an example."""
+    s.flush_arguments()
+    s.flush_text()
+    branch = _copied(s)
+    start = s.offset + s.pos
+    reader = _blocks(branch, p, attempt, word)
+    while True:
+        s.pos = len(s.text)
+        try:
+            next(reader)
+        except StopIteration as end:
+            done, example = end.value
+            break
+        if branch.offset + branch.pos - start > DRAFT:
+            s.recording = None
+            _pass_events(branch, s)
+        yield
+        branch.closed = s.closed
+        branch.add(s.text[s.pos :])
+    if example and branch.offset + branch.pos - start <= DRAFT:
+        s.give_back()
+        s.failed_openers += 1
+        end = SPACE(s.text, s.pos).end() + len(word.strip())
+        s.emit_text(s.text[s.pos : end])
+        s.pos = end
+        return False
+    if branch.recording is not None:
+        branch.give_back()
+    _pass_events(branch, s)
+    for field in fields(s):
+        if field.name != "events":
+            setattr(s, field.name, getattr(branch, field.name))
+    return done
+
+
+def _blocks(s: State, p: Program, attempt: Attempt, word: str) -> Scan[Outcome]:
+    """Reads the calls of one block after the other."""
+    while True:
+        if not (yield from attempt(s, p, word, False)):
+            return False, False
+        s.start_recording()
+        word = yield from at(s, *p.fences)
+        if not word:
+            legal = not (yield from following(s)) or (yield from at(s, *p.d.stop, eat=False))
+            return True, not legal
+        yield from language(s)
+        if not (yield from at(s, *p.openers, eat=False)):
+            return True, True
+        s.rewind(s.recorded().index(word) + len(word))
+
+
+def _copied(s: State) -> State:
+    """A copy of the state, without its events, that reads on by itself."""
+    branch = copy(s)
+    for field in fields(s):
+        value: object = getattr(s, field.name)
+        if type(value) in (list, set):
+            setattr(branch, field.name, copy(value))
+    branch.events = []
+    branch.emit_arguments = branch.argument_pieces.append
+    return branch
+
+
+def _pass_events(branch: State, s: State) -> None:
+    """Moves the events of the copy to the state."""
+    branch.flush_arguments()
+    branch.flush_text()
+    s.events += branch.events
+    branch.events.clear()
