@@ -1,13 +1,13 @@
 """Reads a whole reply: texts, thoughts and messages, and where calls may begin in them.
 
 Text is passed on to the next mark, and a call is an attempt: if there is none, its text is given back. Pitfalls:
-quoted calls stay text, an unclosed thought may contain the calls, and false openers must not take quadratic time
-(FAILURES).
+quoted calls stay text, an unclosed thought may hold calls, and false openers must not take quadratic time (FAILURES).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from ...events import Noted, TextDelta, ThoughtDelta
 from ...types import Note
@@ -31,7 +31,6 @@ from .lexicon import (
     THOUGHT,
     TICKS,
     UNTHINK,
-    Entry,
     Program,
     route,
 )
@@ -326,12 +325,12 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
     """The text left the dialect. What was emitted stays, with whole=False; the rest is given back as text."""
     word = word.strip()
     entry = p.entries.get(word)
-    s.broken_list |= _opens_list(p, entry)
+    s.broken_list |= _opens_list(p, word)
     if s.recording is None:
         yield from break_off(s, p.closers_of_calls, p.openers, why)
         return True
     marked = entry.formal if entry else word not in ("", *p.fences)
-    cut = all((ends_inside(s, p.closers_of_calls), marked, not p.d.guard))
+    cut = s.closed and all((ends_inside(s, p.closers_of_calls), marked, not p.d.guard))
     s.drop_notes()
     s.failed_openers += 1
     if s.no_reread:
@@ -360,9 +359,10 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
     return False
 
 
-def _opens_list(p: Program, entry: Entry | None) -> bool:
-    """Whether this is the regular opener of a list of calls."""
-    return bool(entry and entry.formal and entry.section and p.d.items)
+@lru_cache(1024)
+def _opens_list(p: Program, word: str) -> bool:
+    """Whether this word is the regular opener of a list of calls."""
+    return bool((entry := p.entries.get(word)) and entry.formal and entry.section and p.d.items)
 
 
 def _resume_position(s: State, p: Program, word: str, value: bool) -> Scan[int]:
@@ -373,7 +373,7 @@ def _resume_position(s: State, p: Program, word: str, value: bool) -> Scan[int]:
     if value:
         return start
     start += len(word)
-    if p.d.items and _opens_list(p, p.entries.get(word)):  # an element of the list may still be a call
+    if p.d.items and _opens_list(p, word):  # an element of the list may still be a call
         end = SPACE(s.text, start).end() + len(p.d.items[0].strip())
         if s.text.startswith(p.d.items[0].strip(), end - len(p.d.items[0].strip())):
             end -= s.pos  # a distance: positions move while more text arrives
