@@ -253,6 +253,47 @@ def test_a_key_that_fills_the_queue_does_not_keep_others_out() -> None:
     assert sorted(refused) == [f"greedy{i}: 429 overloaded" for i in (3, 4, 5, 6, 7)] + ["modest2: 429 overloaded"]
 
 
+def test_a_key_whose_requests_hang_leaves_places_to_others() -> None:
+    """Requests of one key took all places for minutes: another key waited until it was refused."""
+
+    async def go() -> None:
+        admission = Admission(Limits(running=16, waiting=32), shared=True)
+        greedy = [asyncio.create_task(admission.enter("greedy")) for _ in range(20)]
+        await asyncio.sleep(0)
+        assert (admission.running, admission.waiting) == (14, 6)
+        assert not admission.take()  # of a batch
+        await asyncio.wait_for(admission.enter("modest"), 1)
+        modest = asyncio.create_task(admission.enter("modest"))
+        await asyncio.sleep(0)
+        assert not modest.done()
+        await asyncio.wait_for(admission.enter("another"), 1)
+        assert (admission.running, admission.waiting) == (16, 7)
+        admission.leave(0.1, "another")
+        await asyncio.sleep(0)
+        assert not modest.done()
+        for _ in range(2):
+            admission.leave(0.1, "greedy")
+        await asyncio.sleep(0)
+        assert modest.done()
+        for _ in range(18):
+            admission.leave(0.1, "greedy")
+        await asyncio.gather(*greedy)
+        for _ in range(2):
+            admission.leave(0.1, "modest")
+        assert (admission.running, admission.waiting) == (0, 0)
+
+    asyncio.run(go())
+
+
+def test_who_is_alone_takes_all_places() -> None:
+    async def go() -> None:
+        admission = Admission(Limits(running=16, waiting=32))
+        for _ in range(16):
+            await asyncio.wait_for(admission.enter("greedy"), 1)
+
+    asyncio.run(go())
+
+
 def test_who_leaves_while_waiting_takes_no_place() -> None:
     async def go() -> None:
         admission = Admission(Limits(running=1, waiting=4))

@@ -198,8 +198,8 @@ def test_the_estimate_of_an_index_holds(words: int, fields: int, values: int) ->
 
 def test_references_are_looked_for_once_a_schema(monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[object] = []
-    refers = judges.refers
-    monkeypatch.setattr(judges, "refers", lambda schema: (looks.append(schema), refers(schema))[1])
+    multiplies = judges.multiplies
+    monkeypatch.setattr(judges, "multiplies", lambda schema: (looks.append(schema), multiplies(schema))[1])
     plain, own = {"type": "object"}, {"type": "object", "properties": {"x": {"$ref": "#"}}}
     for schema in (plain, own):
         tool = Tool("t", "", schema)

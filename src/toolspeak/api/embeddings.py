@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import math
 import struct
 from collections.abc import Mapping, Sequence
@@ -53,6 +54,11 @@ def write_ollama(texts: Sequence[str], model: str, dimensions: int | None = None
     """Return the JSON body of a request to Ollama. `truncate` is off: Ollama would cut a long text silently."""
     body: Payload = {"model": model, "input": list(texts), "truncate": False}
     return body if dimensions is None else {**body, "dimensions": dimensions}
+
+
+def read_body(raw: bytes, count: int) -> Vectors:
+    """Return the vectors of `count` texts from the bytes of a response. Raises ValueError for what is not JSON."""
+    return read_reply(record(json.loads(raw)), count)
 
 
 def read_reply(body: Payload, count: int) -> Vectors:

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from ..errors import ModelError, ServerFailed
-from ..schema.nonblocking_json import LARGE, VALUES, dumps
+from ..schema.nonblocking_json import LARGE, VALUES, dumps, loads
 from ..schema.value_count import has_more
 from .sse_parser import LONGEST, UTF_8, EventParser, ServerEvent
 from .upstream_errors import excerpt, failure
@@ -143,7 +143,7 @@ class Payloads:
         if has_more(text, VALUES):
             raise ServerFailed(f"the server sent more than {VALUES:,} values in one piece")
         try:
-            value = _decoded(paired(text))
+            value = (_decoded if len(text) < LARGE else loads)(paired(text))
         except (ValueError, RecursionError):
             if error:
                 raise failure(500, text) from None

@@ -39,7 +39,8 @@ class EventParser:
         self._data: list[str] = []
         self._event = ""
         self._id = ""
-        self._size = 0
+        self._unfinished = 0  # characters of the line that is still arriving
+        self._size = 0  # characters of the whole lines of this event
 
     def feed(self, chunk: bytes | str) -> list[ServerEvent]:
         text = chunk if isinstance(chunk, str) else self._decoder.decode(chunk)
@@ -64,6 +65,7 @@ class EventParser:
         if lines and self._line:
             lines[0] = "".join((*self._line, lines[0]))
             self._line.clear()
+            self._unfinished = 0
         events: list[ServerEvent] = []
         for line in lines:
             if line:
@@ -75,7 +77,8 @@ class EventParser:
             self._event, self._size = "", 0
         if rest:
             self._line.append(rest)
-            self._grow(rest)
+            self._unfinished += len(rest)
+            self._check_size()
         return events
 
     def _field(self, line: str) -> None:
@@ -95,5 +98,8 @@ class EventParser:
 
     def _grow(self, piece: str) -> None:
         self._size += len(piece)
-        if self._size > LONGEST:
+        self._check_size()
+
+    def _check_size(self) -> None:
+        if self._size + self._unfinished > LONGEST:
             raise ServerFailed(f"the server sent an event of more than {LONGEST:,} characters without an end")

@@ -40,6 +40,11 @@ class StreamReader:
     def received(self) -> int:
         return self._payloads.received
 
+    def due(self, chunk: bytes) -> int:
+        """Return about how many characters `feed` of these bytes has to parse: none before the end of a line."""
+        ends = max(chunk.find(b"\n"), chunk.find(b"\r")) >= 0
+        return self._payloads.unread + len(chunk) if ends else 0
+
     def feed(self, chunk: bytes) -> list[Event]:
         if self._over:
             return []

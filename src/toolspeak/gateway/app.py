@@ -106,7 +106,7 @@ class Gateway:
         self.store = ResponseStore(settings.store) if settings.store and settings.store.responses else None
         if self.store:
             self.store.prepare()
-        self.admission = Admission(settings.limits)
+        self.admission = Admission(settings.limits, shared=len(settings.keys) > 1)
         self.background = BatchSlots(self.admission)
         self.batches = BatchStore(settings.batches) if settings.batches else None
         if self.batches:

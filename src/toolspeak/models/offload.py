@@ -73,7 +73,12 @@ def request_size(request: Request) -> int:
 def reply_size(reply: Reply) -> int:
     """Return the number of characters of a reply."""
     likelihoods = ALTERNATIVES * PART * len(reply.logprobs)
-    return len(reply.text) + len(reply.thought) + likelihoods + sum(PART + len(call.json) for call in reply.calls)
+    return (
+        len(reply.text)
+        + len(reply.thought)
+        + likelihoods
+        + sum(PART + len(call.name) + len(call.json) for call in reply.calls)
+    )
 
 
 def _length(value: Any) -> int:

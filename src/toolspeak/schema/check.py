@@ -17,13 +17,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, cast
 
-from ..types import Problem, Schema, Tool
+from ..types import Problem, Tool
 from . import text_grammars
-from .phrases import describe, expected, short, spoken
+from .phrases import expected, short, spoken
+from .schema_names import Names
 from .shrink_invalid import Reduced, RelocatedError, TooMany
 from .suggestions import did_you_mean, listed, near
 from .validators import Judge, judge, too_much
-from .walk import branches, escape, resolve
+from .walk import escape
 
 AT_MOST = 50
 """The most problems of one call that are reported."""
@@ -31,8 +32,8 @@ HINTS = 5
 """Unknown names in an object for which similar ones are searched."""
 HOLDERS = 20
 """The most fields of an object that are searched for a name that may belong inside one of them."""
-CHECKED, EXPLAINED = 200_000, 10_000
-"""The most schemas that references may apply to arguments, for a check, and for saying what is wrong. They multiply."""
+EXPLAINED = 150_000
+"""The most work that a validator may have with arguments of which all problems are reported."""
 MANY = 2_000
 """Of arguments with more values than this, only the first problem is reported."""
 
@@ -45,26 +46,30 @@ STRING = re.compile(r'("(?:[^"\\]++|\\.)*+")(\s*+:)?').findall
 def check(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> list[Problem]:
     """Every problem of `arguments`; empty if the tool may be called with them."""
     judged = judge(tool.parameters, tool.name)
-    if too_much(judged, tool.parameters, arguments, CHECKED):
+    if too_much(judged, tool.parameters, arguments):
         return [_too_much(arguments)]
     try:
         right, odd = judged.is_valid(arguments), _not_json(arguments)
-        if right:
-            problems: list[Problem] = []
-        elif _are_many(arguments):
-            problems = _first(tool, arguments, judged)
-        elif too_much(judged, tool.parameters, arguments, EXPLAINED):
-            problems = [_unexplained(arguments)]
-        else:
-            problems = _problems_of(tool, judged.iter_errors(arguments))
+        problems = [] if right else _wrong(tool, arguments, judged)
     except (ValueError, TypeError) as error:  # a value without a JSON form
         return [Problem("", "JSON values", short(arguments), f"the arguments are not JSON: {error}")]
     return (problems + odd)[:AT_MOST]
 
 
+def _wrong(tool: Tool[..., Any], arguments: Mapping[str, Any], judged: Judge) -> list[Problem]:
+    """What is wrong with arguments; of many, or with many alternatives, only the first problem."""
+    if _are_many(arguments):
+        return _first(tool, arguments, judged)
+    if too_much(judged, tool.parameters, arguments, EXPLAINED):
+        return _first(tool, arguments, judged)
+    return _problems_of(tool, judged.iter_errors(arguments))
+
+
 def _problems_of(tool: Tool[..., Any], errors: Iterator[Any]) -> list[Problem]:
     """The problems in the validator's errors."""
-    return [problem for error in _informative(errors, tool.parameters) for problem in explain(error, tool)]
+    names = Names(tool.parameters)
+    explained = (problem for error in _informative(errors, names) for problem in explain(error, names))
+    return list(islice(explained, AT_MOST))
 
 
 def _are_many(arguments: object) -> bool:
@@ -81,11 +86,13 @@ def _are_many(arguments: object) -> bool:
 
 def _first(tool: Tool[..., Any], arguments: Mapping[str, Any], judged: Judge) -> list[Problem]:
     """One problem of large arguments. The validator would build all their errors before it returns the first."""
-    reduced = Reduced(arguments, judged.is_valid, _known(tool.parameters, []))
+    reduced = Reduced(arguments, judged.is_valid, Names(tool.parameters).known([]))
     try:
         reduced.shrink()
     except TooMany as error:
-        return [_collective_problem(error, tool.parameters)]
+        return [_collective_problem(error, Names(tool.parameters))]
+    if too_much(judged, tool.parameters, reduced.value, EXPLAINED):
+        return [_unexplained(arguments)]
     errors = [RelocatedError(error, reduced.places) for error in judged.iter_errors(reduced.value)]
     relevant = [error for error in errors if not _due_to_omission(error, arguments, reduced)]
     return _problems_of(tool, iter(relevant)) or [_unexplained(arguments)]
@@ -99,8 +106,9 @@ def _unexplained(arguments: object) -> Problem:
 
 def _too_much(arguments: object) -> Problem:
     """The problem of arguments that cannot be checked in a bounded time."""
-    why = "the schema refers to itself in so many ways that they cannot be checked. Nest them less"
-    return Problem("", "arguments that can be checked", short(arguments), f"the arguments nest too deep: {why}")
+    why = "the schema has so many alternatives, or refers to itself in so many ways, that they cannot be checked"
+    message = f"the arguments have too many values, or nest too deep: {why}. Give fewer, or nest them less"
+    return Problem("", "arguments that can be checked", short(arguments), message)
 
 
 def _due_to_omission(error: Any, arguments: Any, reduced: Reduced) -> bool:
@@ -119,10 +127,10 @@ def _due_to_omission(error: Any, arguments: Any, reduced: Reduced) -> bool:
     return error.kind.property in arguments
 
 
-def _collective_problem(error: TooMany, root: Schema) -> Problem:
+def _collective_problem(error: TooMany, names: Names) -> Problem:
     """The problem of a list or an object with valid parts that breaks a rule as a whole."""
     path = "".join("/" + escape(str(part)) for part in error.path)
-    node = _followed(root, _node(root, list(error.path))) or {}
+    node = names.followed(names.node(list(error.path))) or {}
     limit = node.get("maxItems", node.get("maxProperties"))
     wanted = f"at most {limit} items" if isinstance(limit, int) and error.came > limit else "items that go together"
     got = f"{error.came} items, of which the first {error.most} are right"
@@ -156,7 +164,7 @@ def _without_types(errors: list[Any]) -> list[Any]:
     return [error for error in errors if error.kind.name != "type" or tuple(error.instance_path) not in listed]
 
 
-def _informative(errors: Iterator[Any], root: Schema) -> list[Any]:
+def _informative(errors: Iterator[Any], names: Names) -> list[Any]:
     """The errors, without those that another error makes redundant.
 
     A type error is redundant beside one that lists the allowed values. If there are other errors, "name not allowed"
@@ -165,34 +173,34 @@ def _informative(errors: Iterator[Any], root: Schema) -> list[Any]:
     informative = _without_types(list(islice(errors, 10 * AT_MOST)))
     if all(error.kind.name == "unevaluatedProperties" for error in informative):
         return informative
-    return [error for error in informative if error.kind.name != "unevaluatedProperties" or _unlisted(error, root)]
+    return [error for error in informative if error.kind.name != "unevaluatedProperties" or _unlisted(error, names)]
 
 
-def _unlisted(error: Any, root: Schema) -> list[str]:
+def _unlisted(error: Any, names: Names) -> list[str]:
     """The names that an error calls not allowed, and that no schema of that object lists."""
-    known = _known(root, list(error.instance_path))
+    known = names.known(list(error.instance_path))
     return [name for name in error.kind.unexpected if name not in known]
 
 
-def explain(error: Any, tool: Tool[..., Any]) -> Iterator[Problem]:
+def explain(error: Any, names: Names) -> Iterator[Problem]:
     """The problems in one error of the validator."""
     path = "".join("/" + escape(str(part)) for part in error.instance_path)
     value = error.instance
     kind = error.kind
     match kind.name:
         case "required":
-            wanted = _at(tool.parameters, [*error.instance_path, kind.property]) or "a value"
+            wanted = names.described([*error.instance_path, kind.property])
             where = f"{path}/{escape(kind.property)}"
             what = "argument" if not path else "field"
             message = f"the required {what} {kind.property!r} is missing ({spoken(wanted)})"
             yield Problem(where, wanted, "nothing", message)
         case "additionalProperties" | "unevaluatedProperties":
             place = list(error.instance_path)
-            known = _known(tool.parameters, place)
-            for at, name in enumerate((_unlisted(error, tool.parameters) or kind.unexpected)[:AT_MOST]):
-                yield _unknown(path, name, value, known, _hint(tool.parameters, place, name, known, at < HINTS))
+            known = names.known(place)
+            for at, name in enumerate((_unlisted(error, names) or kind.unexpected)[:AT_MOST]):
+                yield _unknown(path, name, value, known, _hint(names, place, name) if at < HINTS else "")
         case "anyOf" | "oneOf":
-            yield from _alternatives(error, path, value, tool)
+            yield from _alternatives(error, path, value, names)
         case text_grammars.KEYWORD:
             message = f"{_named(path)} does not fit its grammar: {error.message}"
             yield Problem(path, "a text that fits the grammar", short(value), message)
@@ -235,17 +243,16 @@ def _named(path: str) -> str:
     return f"the argument {name!r}" if path.count("/") == 1 else f"the value at {path}"
 
 
-def _hint(root: Schema, place: list[str | int], name: str, known: list[str], wanted: bool) -> str:
+def _hint(names: Names, place: list[str | int], name: str) -> str:
     """What was probably meant by an unknown name: a field inside one of the known ones, or a known one."""
-    if not wanted:
-        return ""
-    holders = [one for one in known[:HOLDERS] if name in _known(root, [*place, one])]
+    known = names.known(place)
+    holders = [one for one in islice(known, HOLDERS) if name in names.known([*place, one])]
     if len(holders) == 1:
         return f"; it belongs inside {short(holders[0])}"
     return did_you_mean(near(name, known)).replace(" Did", "; did", 1)
 
 
-def _unknown(path: str, name: str, value: Any, known: list[str], hint: str) -> Problem:
+def _unknown(path: str, name: str, value: Any, known: Mapping[str, Any], hint: str) -> Problem:
     got = cast("Mapping[str, Any]", value).get(name) if isinstance(value, Mapping) else None
     if name in known:
         message = f"{short(name)} does not go with the others: it belongs to an alternative that they do not fit"
@@ -258,13 +265,13 @@ def _unknown(path: str, name: str, value: Any, known: list[str], hint: str) -> P
     )
 
 
-def _unknown_text(path: str, name: str, known: list[str], hint: str) -> str:
+def _unknown_text(path: str, name: str, known: Mapping[str, Any], hint: str) -> str:
     what = f"field of {path}" if path else "argument"
     names = f"the {'fields' if path else 'arguments'} are: {listed(known)}" if known else "there are none"
     return f"unknown {what}: {short(name)} ({names}{hint})"
 
 
-def _alternatives(error: Any, path: str, value: Any, tool: Tool[..., Any]) -> Iterator[Problem]:
+def _alternatives(error: Any, path: str, value: Any, names: Names) -> Iterator[Problem]:
     """The problems of the alternative that was meant, if that is clear; otherwise what the alternatives expect."""
     branches = cast("list[list[Any]]", getattr(error.kind, "context", []))
     fitting = sum(not branch for branch in branches)
@@ -276,7 +283,7 @@ def _alternatives(error: Any, path: str, value: Any, tool: Tool[..., Any]) -> It
     meant = _intended_branches(branches, depth)
     if len(meant) == 1:
         for inner in meant[0]:
-            yield from explain(inner, tool)
+            yield from explain(inner, names)
         return
     heads, at, got = [b[0] for b in (meant or branches)], path, value
     if telling := _one_tag(meant, depth):
@@ -306,45 +313,3 @@ def _is_other(error: Any, depth: int) -> bool:
 def _is_tag(error: Any, depth: int) -> bool:
     """Whether an error says that a field of the value at this depth (its tag) selects another alternative."""
     return len(error.instance_path) == depth + 1 and error.kind.name in ("enum", "const")
-
-
-def _known(root: Schema, path: list[str | int]) -> list[str]:
-    """The names that the object at `path` may have."""
-    return list(_fields(root, _node(root, path)))
-
-
-def _at(root: Schema, path: list[str | int]) -> str:
-    node = _followed(root, _node(root, path))
-    return "" if node is None else describe(node)
-
-
-def _node(root: Schema, path: list[str | int]) -> Any:
-    """The schema for the value at `path`, which may be a reference; None if it cannot be determined."""
-    node: Any = root
-    for part in path:
-        if isinstance(part, str):
-            node = _fields(root, node).get(part)
-        else:
-            followed = _followed(root, node)
-            node = followed.get("items") if followed is not None else None
-    return node
-
-
-def _followed(root: Schema, node: Any) -> Mapping[str, Any] | None:
-    for _ in range(20):
-        if not isinstance(node, Mapping):
-            return None
-        here = cast("Mapping[str, Any]", node)
-        if "$ref" not in here:
-            return here
-        node = resolve(root, str(here["$ref"]))
-    return None
-
-
-def _fields(root: Schema, node: Any) -> dict[str, Any]:
-    """The properties in an object's schema, also in its alternatives and in what it refers to."""
-    result: dict[str, Any] = {}
-    for part in branches(root, node, conditions=True):
-        for name, schema in cast("Mapping[str, Any]", part.get("properties", {})).items():
-            result.setdefault(name, schema)
-    return result

@@ -47,7 +47,7 @@ def coerce(tool: Tool[..., Any], arguments: Mapping[str, Any], text: str = "") -
     values = dict(arguments)
     try:
         judged = judge(tool.parameters, tool.name)
-        if too_much(judged, tool.parameters, values, _WORK):
+        if too_much(judged, tool.parameters, values):
             return values, ()
         valid = judged.is_valid(values)
     except (ValueError, TypeError, RecursionError):

@@ -13,6 +13,9 @@ from .phrases import clipped
 MOST = 200
 """Of more names than this, only those that begin most alike are compared letter by letter."""
 
+LONGEST = 200
+"""Of a name only so many letters are compared. A model, or a server, may write one of megabytes."""
+
 
 def near(name: str, names: Iterable[str], *, at_most: int = 3) -> tuple[str, ...]:
     """Up to `at_most` of `names` that `name` was probably meant to be, the most likely first.
@@ -22,7 +25,7 @@ def near(name: str, names: Iterable[str], *, at_most: int = 3) -> tuple[str, ...
     plain: dict[str, list[str]] = {}
     for known in names:
         plain.setdefault(_plain(known), []).append(known)
-    wanted = _plain(name)[:200]
+    wanted = _plain(name)
     matches = _close(wanted, plain, at_most, 0.6)
     if len(wanted) >= 3:
         inside = (key for key in plain if any((wanted in key, key in wanted and len(key) >= 3)))
@@ -72,4 +75,4 @@ def _close(wanted: str, names: Collection[str], at_most: int, cutoff: float) -> 
 
 
 def _plain(name: str) -> str:
-    return "".join(c for c in name.casefold() if c not in "_-. ")
+    return "".join(c for c in name[:LONGEST].casefold() if c not in "_-. ")

@@ -15,7 +15,7 @@ from typing import Any, NoReturn, Protocol, cast
 from ..errors import InvalidTool
 from ..types import Schema
 from .bounded_cache import BoundedCache
-from .evaluations import exceeds, refers
+from .evaluations import CHECKED, exceeds, multiplies
 from .phrases import expected, schema_of, short, spoken
 from .text_grammars import KEYWORD, Fits
 from .walk import escape, nodes, rebuild, resolve
@@ -31,7 +31,7 @@ class Judge(Protocol):
 
 
 class Referring:
-    """The validator of a schema that may have references, so that its work may be out of proportion; see `exceeds`."""
+    """The validator of a schema that may apply many schemas to a value, so that its work is counted before; see `exceeds`."""
 
     def __init__(self, validator: Judge) -> None:
         self.is_valid = validator.is_valid
@@ -70,13 +70,13 @@ def judge(schema: Schema, tool: str = "") -> Judge:
         message = f"its patterns take about {patterns // 1_000_000:,} MB when they are compiled, and may take {PATTERNS // 1_000_000}"
         raise InvalidTool(f"{schema_of(tool)} cannot be taken: {message}. Make them fewer, or repeat less", tool=tool)
     validator = _compile(whole, tool)
-    validator = Referring(validator) if refers(schema) else validator
+    validator = Referring(validator) if multiplies(schema) else validator
     _judges.put(id(schema), (schema, validator), size)  # keeping the schema alive keeps its id unique
     return validator
 
 
-def too_much(judge: Judge, schema: Schema, value: object, most: int) -> bool:
-    """Whether a validator may apply more than `most` schemas to a value because its schema refers to parts of it."""
+def too_much(judge: Judge, schema: Schema, value: object, most: int = CHECKED) -> bool:
+    """Whether a validator may have more work with a value than `most`, because its schema multiplies it."""
     return exceeds(schema, value, most) if isinstance(judge, Referring) else False
 
 

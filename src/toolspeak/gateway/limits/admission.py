@@ -4,6 +4,9 @@ Places are shared out fairly by key. A free place goes to the key with the fewes
 the one that was served least recently; within a key, to its oldest request. If the queue is full, a new request of a
 key with fewer waiting requests replaces the newest request of the key with the most. So one key can use all capacity
 that nobody else wants, and no more.
+
+Requests may run for minutes, so a place that another key wants must be free already. With several keys, the last eighth
+of the places is for keys that have none.
 """
 
 from __future__ import annotations
@@ -19,6 +22,9 @@ from ..config.settings import Limits
 LONGEST = 30.0
 """The largest `Retry-After` in seconds."""
 
+RESERVE = 8
+"""One of so many places is for keys that have none."""
+
 
 def ending() -> Refused:
     """Return the error for new and waiting requests when the process ends."""
@@ -32,11 +38,12 @@ class Admission:
     """Runs `running` requests at once; up to `waiting` more wait, for `patience` seconds at most.
 
     There is one per process. `draining` is set when the process ends: nothing new is accepted. `owner` is the name of a
-    request's key, "" without one.
+    request's key, "" without one. `shared`: there are several keys.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, *, shared: bool = False) -> None:
         self.limits = limits
+        self._reserved = limits.running // RESERVE if shared else 0
         self.running = 0
         self.draining = False
         self.on_free: Callable[[], None] = lambda: None
@@ -59,17 +66,15 @@ class Admission:
     def check(self, owner: str = "") -> None:
         """Raises Refused, before the body is read, if a request could not even wait."""
         self.check_open()
-        if (
-            self.running >= self.limits.running
-            and self.waiting >= self.limits.waiting
-            and self._greediest(owner) is None
-        ):
+        if self._takes(owner):
+            return
+        if self.waiting >= self.limits.waiting and self._greediest(owner) is None:
             raise self._overloaded("too many requests are running, and the queue is full")
 
     async def enter(self, owner: str = "") -> None:
         """Wait for a place; `leave` gives it back. Raises Refused (429, 503)."""
         self.check(owner)
-        if self.running < self.limits.running:
+        if self._takes(owner):
             self.running += 1
             self._give(owner)
         else:
@@ -82,22 +87,22 @@ class Admission:
 
     def take(self) -> bool:
         """Take a place if one is free and no request waits; `free` gives it back."""
-        if self.draining or self.running >= self.limits.running:
+        if self.draining or self.running >= self.limits.running - self._reserved:
             return False
         self.running += 1
         return True
 
     def free(self) -> None:
-        """Pass a free place to the next waiting request, if there is one."""
-        while self._queues:
-            following = min(self._queues, key=self._turn)
+        """Pass a free place to the next waiting request that may take it, if there is one."""
+        self.running -= 1
+        while self._queues and self._takes(following := min(self._queues, key=self._turn)):
             entry = self._queues[following][0]
             self._forget(following, entry)
             if not entry[1].done():
+                self.running += 1
                 self._give(following)
                 entry[1].set_result(None)
                 return
-        self.running -= 1
         self.on_free()
 
     def drain(self) -> None:
@@ -127,6 +132,11 @@ class Admission:
         finally:
             late.cancel()
             self._forget(owner, entry)
+
+    def _takes(self, owner: str) -> bool:
+        """Whether an owner may take a place now."""
+        free = self.limits.running - self.running
+        return free > (self._reserved if owner in self._held else 0)
 
     def _greediest(self, owner: str) -> str | None:
         """Return the key with the most waiting requests if it has more than this owner would have, else None."""

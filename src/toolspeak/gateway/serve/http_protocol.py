@@ -1,9 +1,13 @@
-"""Bounds the HTTP of a connection: the size of a request's head, the time it may take, the size of chunk extensions and
-trailers, and how many requests may be pipelined.
+"""Bounds the HTTP of a connection: the size of a request's head, the time it may take, the size of what is around a body
+(sizes and extensions of chunks, trailers), and how many requests may be pipelined, with how many bytes.
 
 uvicorn's protocol over httptools accepts heads of any size and waits for them forever. It also accepts trailers and
 chunk extensions of any size, and reads on while it answers: pipelined requests whose responses are not read would pile
-up.
+up, each with its body.
+
+Small parts are dear: each header and each chunk costs about as much as a thousand bytes of a body. So headers are
+counted, and chunks of fewer than five bytes on average count as data around the body. What arrives at once is parsed in
+pieces, with the limits checked between them.
 """
 
 from __future__ import annotations
@@ -19,6 +23,12 @@ from ..config.settings import Limits
 REASONS = {400: "Bad Request", 408: "Request Timeout", 429: "Too Many Requests", 431: "Request Header Fields Too Large"}
 WAITING = 64
 """Pipelined requests that may wait on one connection."""
+WAITING_BYTES = 65_536
+"""Bytes of heads and bodies that they may have together."""
+HEADERS = 256
+"""Headers of a request, its trailers included."""
+PIECE = 16_384
+"""Bytes that are parsed in one step."""
 UPLOADS = b"/v1/files"
 LINGER = 1.0
 """Seconds for which further input is discarded before closing. Closing at once could lose the response."""
@@ -38,7 +48,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head = 0
         self._in_head = True
         self._over = False
-        self._beside = 0  # bytes since the last body data: trailers and chunk extensions
+        self._beside = 0  # bytes around the body, less those of the body
+        self._waiting_bytes = 0  # of the requests in the pipeline
         self._late: asyncio.TimerHandle | None = None
         self._body_late: asyncio.TimerHandle | None = None
         self._refusal = (400, "the request is not valid HTTP")
@@ -53,9 +64,13 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self._over:
-            return
-        self._beside += len(data)  # reset by body data in this piece, if there is any
+        for at in range(0, len(data), PIECE):
+            if self._over or self.transport.is_closing():
+                return
+            self._parse(data[at : at + PIECE])
+
+    def _parse(self, data: bytes) -> None:
+        self._beside += len(data)  # lowered by body data in this piece, if there is any
         super().data_received(data)
         if self._in_head:
             self._head += len(data)
@@ -63,7 +78,7 @@ class BoundedProtocol(HttpToolsProtocol):
                 self._too_large()
                 self.send_400_response("")
         elif self._body_late is not None and self._beside > self.limits.head:
-            self._too_large("the request beside its body (chunk extensions and trailers)")
+            self._too_large("the request around its body (sizes and extensions of chunks, trailers)")
             self.send_400_response("")
         if self._late is None and self._idle and not self._over and not self.transport.is_closing():
             self._wait()  # blank lines between requests stop uvicorn's keep-alive timer
@@ -74,13 +89,19 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_head = True
         self._wait()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        super().on_header(name, value)
+        if len(self.headers) > HEADERS:
+            self._refusal = (431, f"the request has more than {HEADERS} headers")
+            raise Refusal
+
     def on_headers_complete(self) -> None:
         self._in_head = False
         self._came()
-        size = len(self.url)
+        head = len(self.url)
         for name, value in self.headers:
-            size += len(name) + len(value) + 4
-        if size > self.limits.head:
+            head += len(name) + len(value) + 4
+        if head > self.limits.head:
             self._too_large()
             raise Refusal
         if len(self.pipeline) >= WAITING:
@@ -92,10 +113,17 @@ class BoundedProtocol(HttpToolsProtocol):
         seconds = self.limits.deadline if slow else self.limits.reading
         self._body_late = self.loop.call_later(seconds + LINGER, self._end)
         super().on_headers_complete()
+        self._wait_in_line(head)
 
     def on_body(self, body: bytes) -> None:
-        self._beside = 0
+        self._beside = max(0, self._beside - 2 * len(body))
         super().on_body(body)
+        self._wait_in_line(len(body))
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if not self.pipeline:
+            self._waiting_bytes = 0
 
     def on_message_complete(self) -> None:
         self._body_came()
@@ -117,6 +145,18 @@ class BoundedProtocol(HttpToolsProtocol):
         self._came()
         self._body_came()
         self.loop.call_later(LINGER, self._end)
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Do not log it: the request is answered as one without an upgrade, and it costs its sender nothing."""
+
+    def _wait_in_line(self, size: int) -> None:
+        """Count bytes of a request that waits for others on its connection. Raises Refusal if they are too many."""
+        if not self.pipeline:
+            return
+        self._waiting_bytes += size
+        if self._waiting_bytes > WAITING_BYTES:
+            self._refusal = (429, f"requests that wait on one connection have more than {WAITING_BYTES:,} bytes")
+            raise Refusal
 
     @property
     def _idle(self) -> bool:

@@ -39,7 +39,7 @@ from ..unsupported_settings import without_unsupported
 from .address import parse_address, redact
 from .apis import APIS, able_by
 from .counting import count_chat, count_messages, count_text
-from .http_response import Explaining, cause, drain, read_all, read_start, refusal, whole_url
+from .http_response import Explaining, cause, drain, events_of, read_all, read_start, refusal, whole_url
 from .providers import ANY, Provider, enforces_strict, refuse_without_key
 from .read_timeout import ReadTimeout
 from .sessions import close_sessions, get_session
@@ -48,8 +48,8 @@ from .timeouts import Timeouts, clean_key, timeouts, tries_again
 if TYPE_CHECKING:
     import aiohttp
 
-VECTORS = 256_000_000
-"""The most bytes of a response with vectors: 2,048 of 4,096 numbers each, in JSON, and a margin."""
+VECTORS, VECTOR = 256_000_000, 500_000
+"""The most bytes of a response with vectors: 2,048 of 4,096 numbers each, in JSON, and a margin; and for each text."""
 NAME_ONE = "name one: model=… or #name at the end of the address"
 
 
@@ -173,8 +173,8 @@ class Http:
             response = await self._send("POST", self._api.embed_path, due, body)
             try:
                 async with asyncio.timeout_at(due):
-                    raw = await read_all(response, VECTORS)
-                return embeddings.read_reply(record(json.loads(raw)), len(texts))
+                    raw = await read_all(response, min(VECTORS, VECTOR * (1 + len(texts))))
+                return await offloaded(len(raw), embeddings.read_body, raw, len(texts))
             except TimeoutError:
                 raise self._too_slow() from None
             except (aiohttp.ClientError, OSError) as error:
@@ -242,7 +242,7 @@ class Http:
                     before = reader.received
                     chunk = await self._chunk(waiting, reader)
                     over = not chunk
-                    came = reader.close() if over else reader.feed(chunk)
+                    came = await events_of(reader, chunk)
                     came = came if self.in_pieces else joined(came)
                     if notes and came:
                         came, notes = [*map(Noted, notes), *came], ()

@@ -8,8 +8,11 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from ...api.stream_reader import StreamReader
 from ...api.upstream_errors import failure
 from ...errors import ModelError, ServerFailed, UsageError
+from ...events import Event
+from ..offload import offloaded
 from ..retries import retry_after
 from .address import parse_address
 
@@ -86,6 +89,13 @@ def cause(error: Exception) -> str:
     name = type(error).__name__
     words = getattr(getattr(error, "os_error", error), "strerror", None)
     return REASONS.get(name) or words or f"{name.removeprefix('Client').removesuffix('Error')} error"
+
+
+async def events_of(reader: StreamReader, chunk: bytes) -> list[Event]:
+    """Return the events of the next bytes of a reply, b"" at its end. A long part is parsed in a thread."""
+    if not chunk:
+        return await offloaded(reader.due(b"\n"), reader.close)
+    return await offloaded(reader.due(chunk), reader.feed, chunk)
 
 
 async def read_all(response: aiohttp.ClientResponse, limit: int) -> bytes:

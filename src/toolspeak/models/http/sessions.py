@@ -45,13 +45,15 @@ async def close_sessions() -> None:
 async def _keep(key: Key) -> AsyncGenerator[aiohttp.ClientSession]:
     import aiohttp
 
+    from .bounded_connection import bounded
     from .public_only import public_socket
 
+    connector = aiohttp.TCPConnector(
+        limit=0,  # the caller limits the number of connections
+        socket_factory=public_socket if key[2] else None,
+    )
     session = aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(
-            limit=0,  # the caller limits the number of connections
-            socket_factory=public_socket if key[2] else None,
-        ),
+        connector=bounded(connector),
         timeout=aiohttp.ClientTimeout(total=None),
         cookie_jar=aiohttp.DummyCookieJar(),
         headers={"User-Agent": "toolspeak"},
