@@ -142,14 +142,9 @@ def write_test(path: Path, cases: Sequence[Answered], source: str, model: str) -
     yield _written(path.with_suffix(".jsonl"), lines.encode("utf-8", "backslashreplace"))
     for one in cases:
         if one.exchange is not None:
-            yield _written(
-                path_of_test(path, f"test_case[{one.case.id}]"), write_line(_as_decided(one.case, one.exchange))
-            )
-
-
-def _as_decided(case: Case, exchange: Exchange) -> Exchange:
-    """The exchange with the request as the test sends it: the case alone, without settings."""
-    return replace(exchange, request=canonical(Request(case.messages, case.tools)))
+            request = canonical(Request(one.case.messages, one.case.tools))  # as the test sends it, without settings
+            exchange = replace(one.exchange, request=request)
+            yield _written(path_of_test(path, f"test_case[{one.case.id}]"), write_line(exchange))
 
 
 def _written(path: Path, content: bytes) -> Path:

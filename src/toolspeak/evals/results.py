@@ -111,7 +111,7 @@ def _same_run(path: Path, manifest: Manifest) -> None:
     there = path / RUN
     if not there.exists():
         others = [one.name for one in path.iterdir() if one.name != ".lock"]
-        if (path / RECORDS).exists() or (len(others) > 0 and not _ours(others)):
+        if (path / RECORDS).exists() or not {*others} <= {f".{RUN}.part"}:
             raise UsageError(f"{path} contains other files ({', '.join(sorted(others)[:3])}): use another --out")
         part = path / f".{RUN}.part"
         part.write_text(json.dumps(asdict(manifest), ensure_ascii=False, indent=1) + "\n", "utf-8")
@@ -149,10 +149,6 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]
     for name, value in now.items():
         if before.get(name) != value:
             yield f"{name} {short(before.get(name))} there, {short(value)} now"
-
-
-def _ours(names: Sequence[str]) -> bool:
-    return set(names) <= {f".{RUN}.part"}
 
 
 def read_manifest(folder: Path | str) -> Manifest:

@@ -199,7 +199,7 @@ class Adaptive(Wrapper[Model]):
 
     def _instead(self, error: BadRequest, model: Model, request: Request, sent: Request) -> Request | None:
         """What to ask after a refusal: without tools, or with one system turn; None for nothing else."""
-        if self._goes_without(error, model):
+        if error.tools_refused and isinstance(model, Native) and self._preferred.way is None:
             self.refused = f"it refused them: {error.reason or error}"
             self._settle(self.server_capabilities)
             log.info("%s: %s", self.name, self.strategy.line)
@@ -208,10 +208,6 @@ class Adaptive(Wrapper[Model]):
             return None
         moved = with_one_system_turn(request)
         return None if moved is request else moved
-
-    def _goes_without(self, error: BadRequest, model: Model) -> bool:
-        """Whether tools go into the prompt after this error."""
-        return error.tools_refused and isinstance(model, Native) and self._preferred.way is None
 
     async def aclose(self) -> None:
         """Ends what goes on in the background, and closes connections."""

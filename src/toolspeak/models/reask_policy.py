@@ -49,7 +49,11 @@ def reask_policy(strategies: Sequence[str | Model] | None, model: Model) -> Reas
     for one in written:
         kind, name = _read(one)
         if kind in ("dialect", "model"):
-            other = _in_dialect(voice, name) if kind == "dialect" else _another(one, name)
+            other = (
+                _in_dialect(voice, name)
+                if kind == "dialect"
+                else calling(named_model(name) if isinstance(one, str) else one)
+            )
             if other is None:
                 continue
             voice = other
@@ -91,10 +95,6 @@ def _in_dialect(model: Model, name: str) -> Speaker | None:
     wanted = get(name or (OTHER if spoken == ANY else ANY))
     other = Strategy("prompted", "it is asked again", wanted, exact=now.exact)
     return None if wanted.name == spoken else Speaker(model.model, strategy=other)
-
-
-def _another(one: str | Model, name: str) -> Model:
-    return calling(named_model(name) if isinstance(one, str) else one)
 
 
 def _unique_name(name: str, others: dict[str, Model]) -> str:

@@ -171,7 +171,8 @@ def _judged(reply: Reply, request: Request, cut_stands: bool, streamed: bool) ->
         problem_text(problems) if problems else error_text(refusal or "Not run: another call was wrong. Call again.")
         for (_, problems), refusal in zip(judged, refusals, strict=True)
     ]
-    return reply, wrong, _result_messages(reply.calls, texts)
+    # Also the valid calls beside a wrong one get a result: a conversation needs all of them.
+    return reply, wrong, [answer(call, text) for call, text in zip(reply.calls, texts, strict=True)]
 
 
 def _begins_call(reply: Reply, request: Request) -> bool:
@@ -214,9 +215,3 @@ def _refused(call: ToolCall, choice: str) -> str:
     if choice == "none":
         return "No tool may be called now. Answer in words."
     return "" if choice in ("auto", "required", call.name) else f"Only {choice} may be called, not {call.name}."
-
-
-def _result_messages(calls: Sequence[ToolCall], texts: Sequence[str]) -> list[Message]:
-    """A result message for every call, also for the valid ones beside an invalid one: a conversation needs all of
-    them."""
-    return [answer(call, text) for call, text in zip(calls, texts, strict=True)]

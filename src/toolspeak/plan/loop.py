@@ -81,11 +81,6 @@ def loop(request: Request, limits: Limits, strategies: Sequence[ReaskStrategy] =
         return so_far.finished(error.reply or Reply(), error.limit)
 
 
-def pending_in(results: Sequence[ToolResult]) -> list[Pending]:
-    """The calls in these results that wait for approval."""
-    return [result.error.pending for result in results if isinstance(result.error, ApprovalNeeded)]
-
-
 def labelled(message: Message, result: ToolResult) -> Message:
     """The message with the origin label of the result, if it has one."""
     return message if result.origin is None else {**message, "origin": result.origin}
@@ -204,7 +199,8 @@ class _Run:
         self.calls += len(reply.calls)
         self.steps.append(Step(reply, tuple(results), self.reask.strategy))
         self.messages.append(assistant(reply))
-        self.pending = tuple(pending_in(results))
+        errors = [result.error for result in results]
+        self.pending = tuple(error.pending for error in errors if isinstance(error, ApprovalNeeded))
         ran = list(zip(reply.calls, results, strict=True))
         self.waiting = tuple(call for call, result in ran if isinstance(result.error, ApprovalNeeded))
         for call, result in ran:

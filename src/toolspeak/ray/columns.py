@@ -35,13 +35,9 @@ def columns_of(records: Sequence[Record], *, value: bool) -> dict[str, list[Any]
     """Return the columns that a verb adds; with `value` as JSON text for an extraction."""
     columns = {name: [getattr(record, name) for record in records] for name in OUTPUT}
     if value:
-        columns["value"] = [value_text(record.value) for record in records]
+        values = (record.value for record in records)  # JSON text gives all rows of the column one type
+        columns["value"] = [None if one is None else json.dumps(one, ensure_ascii=False) for one in values]
     return columns
-
-
-def value_text(value: Any) -> str | None:
-    """Return an extracted value as JSON text, so that all rows of the column have one type."""
-    return None if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def with_columns(batch: Any, columns: Mapping[str, list[Any]]) -> Any:

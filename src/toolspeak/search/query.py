@@ -49,7 +49,7 @@ LONGEST_MESSAGE = 20_000
 
 def questions(messages: Sequence[Message]) -> list[Question]:
     """The user's last question; if it is short, also the one before it at a lower weight."""
-    texts = _user_texts(messages)
+    texts = _texts(messages, typed) or _texts(messages, text_of)  # else those that programs added
     results = [Question(text, weight) for text, weight in zip(texts, (1.0, EARLIER), strict=False)]
     return results[:2] if results and length(results[0].text) <= SHORT else results[:1]
 
@@ -184,11 +184,6 @@ def called(message: Message) -> list[str]:
     """The names of the tools that a message calls."""
     functions = [record(call.get("function")) for call in records(message.get("tool_calls"))]
     return [name for function in functions if isinstance(name := function.get("name"), str)]
-
-
-def _user_texts(messages: Sequence[Message]) -> list[str]:
-    """The user's texts, the last first, within the limit; if there are none, the texts that programs added."""
-    return _texts(messages, typed) or _texts(messages, text_of)
 
 
 def _texts(messages: Sequence[Message], read: Callable[[Message], str]) -> list[str]:

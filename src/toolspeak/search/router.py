@@ -288,16 +288,12 @@ class ToolRouter(Wrapper[Model]):
         if "scored" in self.capabilities:
             return scored_view(indexed, request, self.pinned, room)
         opened = [place for name, place in indexed.places.items() if name not in request.deferred]
-        if self._by_room and _room_for(indexed, opened, room):
+        fits = sum(map(indexed.size, opened)) <= room.whole if room.whole else len(opened) <= ALL
+        if self._by_room and fits:
             if not request.deferred:
                 return View(indexed, tuple(opened), {})
             room = replace(room, all=True)
         return view(indexed, request, self._finds.recall(request.messages), self.pinned, room)
-
-
-def _room_for(indexed: IndexedTools, places: Sequence[int], room: Room) -> bool:
-    """Whether these can all be shown."""
-    return sum(map(indexed.size, places)) <= room.whole if room.whole else len(places) <= ALL
 
 
 def _left_out(request: Request, view: View) -> list[Note]:

@@ -51,11 +51,6 @@ class HostedItem:
         return "completed"
 
 
-def hosted_item(name: str, server: str) -> HostedItem:
-    """Return the item type for a tool. `server` is the MCP server; "" for a tool in place of a provider's."""
-    return MCP if server or name not in ITEMS else ITEMS[name]
-
-
 def _searched(arguments: str, result: ToolResult | None) -> Payload:
     original = {"arguments": arguments, **({} if result is None else {"result": result.text})}
     return {"action": {"type": "search", "query": next(iter(_texts_in(arguments)), "")}, OURS: original}
