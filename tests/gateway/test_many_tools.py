@@ -203,7 +203,7 @@ def test_a_provider_that_takes_128_tools_is_sent_no_more(serve_models: Callable[
 
     async def go() -> None:
         async with listening(answer, "/v1/chat/completions") as url:
-            settings = ModelSettings("m", (f"{url}/v1#big",), mode="native", shown=100, pinned=("house0_*",))
+            settings = ModelSettings("m", (f"{url}/v1#big",), mode="native", max_tools=100, pinned=("house0_*",))
             async with (
                 serve_models(m=settings) as running,
                 openai.AsyncOpenAI(base_url=running.url + "/v1", api_key="x", max_retries=0) as client,
@@ -268,7 +268,7 @@ def test_the_embedded_model_is_shown_the_right_one(play: Callable[..., None]) ->
 def test_how_many_are_shown_is_configured() -> None:
     text = '[models.m]\nupstream = "local"\nshown = 5\nshown_tokens = 1000\npinned = ["ask_user", "files_*"]\n'
     model = parse_config(text).models["m"]
-    assert (model.shown, model.shown_tokens, model.pinned) == (5, 1_000, ("ask_user", "files_*"))
+    assert (model.max_tools, model.tool_tokens, model.pinned) == (5, 1_000, ("ask_user", "files_*"))
     for line, said in (
         ("shown = 200", "from 0 to 127"),
         ("shown = true", "a whole number"),
@@ -291,7 +291,8 @@ def test_what_chooses_must_be_there_where_it_is_configured(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    ("settings", "count"), [({"shown": 0}, 60), ({"shown": 3}, 4), ({"pinned": ("house0_get_weather",)}, 12), ({}, 11)]
+    ("settings", "count"),
+    [({"max_tools": 0}, 60), ({"max_tools": 3}, 4), ({"pinned": ("house0_get_weather",)}, 12), ({}, 11)],
 )
 def test_the_settings_hold(settings: dict[str, Any], count: int, serve_models: Callable[..., Any]) -> None:
     model = Scripted([[TextDelta("Hello"), Finished()]], capabilities=["tools", "score"])

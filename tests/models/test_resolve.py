@@ -48,7 +48,7 @@ def answers(made: Any, count: int = 1) -> list[str]:
 )
 def test_names_of_servers(name: str, url: str, wanted: str | None) -> None:
     made = http(name)
-    assert (made.address.shown, made.model) == (url, wanted)
+    assert (made.address.public, made.model) == (url, wanted)
 
 
 def test_a_model_is_shown_by_the_name_it_was_asked_for_with() -> None:
@@ -72,7 +72,7 @@ def test_a_model_is_shown_by_the_name_it_was_asked_for_with() -> None:
 )
 def test_ollama_host_in_all_its_forms(monkeypatch: pytest.MonkeyPatch, value: str, url: str) -> None:
     monkeypatch.setenv("OLLAMA_HOST", value)
-    assert http("ollama:gemma3").address.shown == url
+    assert http("ollama:gemma3").address.public == url
 
 
 def test_a_dialect_is_spoken_for() -> None:
@@ -90,7 +90,7 @@ def test_a_dialect_is_spoken_for() -> None:
 
 def test_another_address_for_a_provider(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://proxy:1/v1")
-    assert http("openai:gpt-5").address.shown == "http://proxy:1/v1"
+    assert http("openai:gpt-5").address.public == "http://proxy:1/v1"
 
 
 def test_options_go_to_the_model() -> None:
@@ -199,5 +199,5 @@ def test_a_key_for_a_model_that_takes_none() -> None:
 def test_every_provider_has_an_address() -> None:
     for name, provider in PROVIDERS.items():
         made = http(f"{name}:m")
-        assert made.address.shown == provider.url
+        assert made.address.public == provider.url
         assert json.dumps(dict(provider.writing))

@@ -186,7 +186,7 @@ def test_a_hosted_provider_is_never_looked_at(monkeypatch: pytest.MonkeyPatch, u
     seen: list[str] = []
 
     async def quick_look(server: Http, *, scoring: bool) -> None:
-        seen.append(server.address.shown)
+        seen.append(server.address.public)
 
     monkeypatch.setattr("toolspeak.models.fallback.quick_look", quick_look)
     http = Http(url, "m", key="sk-none-at-all-0123")

@@ -147,11 +147,11 @@ def _server(name: str, inner: Http, offline: bool) -> Iterator[Row]:
     from ..models.resolve import model
 
     provider = PROVIDERS.get(name.partition(":")[0])
-    is_hosted = hosted(inner.address.shown)
+    is_hosted = hosted(inner.address.public)
     variable = provider.key_variable if provider else "TOOLSPEAK_API_KEY"
     has_key = bool(os.environ.get(variable))
     kind = "a hosted provider" if is_hosted else "a server"
-    yield "model", "ok", f"{inner.model or 'the one it has'}, behind {kind}: {inner.address.shown} ({inner.api} API)"
+    yield "model", "ok", f"{inner.model or 'the one it has'}, behind {kind}: {inner.address.public} ({inner.api} API)"
     if is_hosted:
         yield from _hosted(name, variable, has_key)
         return

@@ -262,12 +262,12 @@ class Gateway:
             if spend := await self.spender(exchange, served):
                 served = replace(served, model=Metered(served.model, spend))
             stamp = Stamp(secrets.token_hex(12), int(time.time()), incoming.model, exchange.record.times)
-            made = _events(incoming, served, running, exchange, self.settings.tool_turns)
+            events = _events(incoming, served, running, exchange, self.settings.tool_turns)
             if incoming.stream:
                 exchange.writer = cast("Writer", codec.ReplyWriter(incoming, stamp))
-                await self._stream(Stream(exchange, exchange.writer), made, session)
+                await self._stream(Stream(exchange, exchange.writer), events, session)
             else:
-                await self._whole(exchange, codec, incoming, made, stamp, session)
+                await self._whole(exchange, codec, incoming, events, stamp, session)
 
     def find(self, name: str, exchange: HttpExchange) -> Served:
         """Return the model of a name that a client sent, and name it in the response and the log. Raises Refused."""
@@ -350,8 +350,8 @@ def _events(
         return policed(reply, request, policy, running, who=who) if policy else reply(request)
 
     def run(request: Request) -> AsyncGenerator[Event | Done[Reply]]:
-        longest, told = served.longest_result, incoming.run_here
-        return answered(request, running, ask, reported=told, longest=longest, turns=turns, on_run=count)
+        longest, here = served.longest_result, incoming.run_here
+        return answered(request, running, ask, reported=here, longest=longest, turns=turns, on_run=count)
 
     def count(call: ToolCall) -> None:
         exchange.record.ran += 1

@@ -53,8 +53,8 @@ async def read_body(receive: Receive, length: str | None, limits: Limits) -> byt
                 if not message.get("more_body", False):
                     return b"".join(chunks)
     except TimeoutError:
-        said = f"the body did not arrive within {limits.reading:g} s"
-        raise Refused(said, status=408, code="request_timeout") from None
+        problem = f"the body did not arrive within {limits.reading:g} s"
+        raise Refused(problem, status=408, code="request_timeout") from None
 
 
 BROWSERS = frozenset((b"origin", b"referer", b"cookie", b"sec-fetch-site", b"sec-fetch-mode"))

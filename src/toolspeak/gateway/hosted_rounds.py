@@ -62,8 +62,8 @@ async def answered(
         except ToolspeakError as error:
             error.spent = add_usage(so_far.spent, error.spent)
             raise
-        async with aclosing(so_far.add(listening.reply)) as made:
-            async for one in made:
+        async with aclosing(so_far.add(listening.reply)) as results:
+            async for one in results:
                 yield one
 
 
@@ -173,7 +173,7 @@ class _RoundFilter:
         self._within = False
         self._text_gap, self._thought_gap = blank_line(before.text), blank_line(before.thought)
         self._holds = request.schema is not None
-        self._held: list[Event] = []
+        self._pending: list[Event] = []
         self.reply = Reply()
 
     def take(self, event: Event | Done[Reply]) -> list[Event]:
@@ -197,7 +197,7 @@ class _RoundFilter:
     def _words(self, event: TextDelta | Logprobs | ThoughtDelta) -> list[Event]:
         match event:
             case TextDelta() | Logprobs() if self._holds:
-                self._held.append(event)
+                self._pending.append(event)
                 return []
             case TextDelta(text) if text:
                 gap, self._text_gap = self._text_gap, ""
@@ -209,5 +209,5 @@ class _RoundFilter:
                 return [event]
 
     def _released(self) -> list[Event]:
-        held, self._held = self._held, []
-        return held
+        events, self._pending = self._pending, []
+        return events

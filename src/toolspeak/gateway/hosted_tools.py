@@ -85,13 +85,13 @@ class HostedTools:
             return incoming, {**running}
         grants, request = list(map(parted, granted)), incoming.request
         names = list(dict.fromkeys(server for server, _ in grants))
-        found = dict(zip(names, await asyncio.gather(*(self._servers[one].tools(one) for one in names)), strict=True))
+        offers = dict(zip(names, await asyncio.gather(*(self._servers[one].tools(one) for one in names)), strict=True))
         named = {name: self._named(incoming, name) for name in names}
         ran, tools = {**running}, {tool.name: tool for tool in _tools(request)}
         labels: dict[str, str] = {}
         for server, pattern in grants:
             source = self._servers[server]
-            for tool in source.fitting(pattern, found[server]):
+            for tool in source.fitting(pattern, offers[server]):
                 if tool.name not in tools and named[server].offers(tool.name, tool.name.removeprefix(source.prefix)):
                     tools[tool.name] = tool
                     ran[tool.name] = Running(source, tool.name)
@@ -122,10 +122,10 @@ class HostedTools:
             name = next((one for one in self._types if f"{kind}_".startswith(f"{one}_")), "")
             if name in used:
                 continue
-            if found := await self._tool(name):
+            if own := await self._tool(name):
                 used.add(name)
-                running[name] = Running(self._types[name], found.name)
-                tools.append(replace(found, name=name))
+                running[name] = Running(self._types[name], own.name)
+                tools.append(replace(own, name=name))
                 left.discard(where)
         choice = _choice(incoming, running)
         if not running:
@@ -139,11 +139,11 @@ class HostedTools:
         """Return the tool for a type; None if there is none, or if its server is unavailable, which is logged."""
         if name not in self._types:
             return None
-        found = await self._types[name].tools(name)
-        if len(found) == 1:
-            return found[0]
-        if found:
-            log.warning("the server for %s has %d tools: name one of them (mcp:SERVER#NAME)", name, len(found))
+        tools = await self._types[name].tools(name)
+        if len(tools) == 1:
+            return tools[0]
+        if tools:
+            log.warning("the server for %s has %d tools: name one of them (mcp:SERVER#NAME)", name, len(tools))
         return None
 
 

@@ -94,8 +94,8 @@ class HttpExchange:
         """The tokens that the response has used so far. If they are unknown, because the upstream does not report them
         or the client left, they are estimated at four bytes per token."""
         total = self.record.tokens_in + self.record.tokens_out
-        asked = self.record.model and (self.gone or self.status == 200)
-        return total or ((self.received + self.record.bytes) // 4 if asked else 0)
+        ran = self.record.model and (self.gone or self.status == 200)
+        return total or ((self.received + self.record.bytes) // 4 if ran else 0)
 
     @property
     def gone(self) -> bool:
@@ -125,7 +125,7 @@ class HttpExchange:
         if not names:
             return
         self.headers.append((b"x-toolspeak-ignored", _header_text(names)))
-        meant = {name: found for name in names[:NAMED] if (found := _meant(name, self.body_schema))}
+        meant = {name: field for name in names[:NAMED] if (field := _meant(name, self.body_schema))}
         self._hint(meant)
 
     def tell_model(self, name: str, default: tuple[str, str] | None) -> None:
@@ -140,7 +140,7 @@ class HttpExchange:
     def _hint(self, meant: Mapping[str, str]) -> None:
         """Name what misspelled names probably meant, in a header and the log."""
         self.record.meant += tuple(meant.values())
-        if hints := [f"{_escaped(name)}: did you mean {found}?" for name, found in meant.items()]:
+        if hints := [f"{_escaped(name)}: did you mean {field}?" for name, field in meant.items()]:
             self.headers.append((b"x-toolspeak-hint", _printable(" ".join(hints))))
 
     async def reply(self, status: int, body: bytes, content_type: bytes = b"application/json") -> None:
@@ -282,5 +282,5 @@ def _meant(name: str, schema: Schema) -> str:
     *outer, last = name[:200].split(".")
     for part in outer:
         schema = schema.get("properties", {}).get(part, {})
-    found = misspelled(last, tuple(schema.get("properties", ())))
-    return found and ".".join([*outer, found])
+    field = misspelled(last, tuple(schema.get("properties", ())))
+    return field and ".".join([*outer, field])

@@ -43,13 +43,13 @@ class Source:
         if now < self._until:
             return []
         try:
-            found = list(await self.box.aopen())
+            tools = list(await self.box.aopen())
         except ToolspeakError as error:
             log.warning("the tools of %s are unavailable: %s", name, error)
             self._until = asyncio.get_running_loop().time() + REST
             return []
-        self._check_grants(name, found)
-        return found
+        self._check_grants(name, tools)
+        return tools
 
     def _check_grants(self, server: str, tools: Iterable[Tool[..., Any]]) -> None:
         """Log the patterns that match none of the server's tools, whenever these have changed."""

@@ -170,8 +170,8 @@ def codec_for(exchange: HttpExchange) -> Codec:
     if path.startswith("/api/"):
         return OLLAMA
     routes, _ = find(path)
-    asked = [*routes.values(), *(route for route in ROUTES if path.startswith(route.path + "/"))]
-    codec = asked[0].codec if asked else OPENAI
+    matches = [*routes.values(), *(route for route in ROUTES if path.startswith(route.path + "/"))]
+    codec = matches[0].codec if matches else OPENAI
     return ANTHROPIC if codec is OPENAI and exchange.header(b"anthropic-version") else codec
 
 

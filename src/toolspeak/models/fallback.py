@@ -76,7 +76,7 @@ class Adaptive(Wrapper[Model]):
         """Why the server could not be probed when it was loaded, "" where it could."""
         self.context = 0
         """Tokens that the model reads and writes at once, 0 where its server did not tell."""
-        self.asks_context = False if hosted(http.address.shown) else look
+        self.asks_context = False if hosted(http.address.public) else look
         """Whether its server is still to be asked for that."""
         # A dialect says how it is asked, too, unless the way is chosen beside it.
         way = preferred.way or ("prompted" if preferred.dialect is not None else None)
@@ -85,7 +85,7 @@ class Adaptive(Wrapper[Model]):
         self._wrap: Callable[[Any], Any] = lambda model: model
         self._looking = asyncio.Lock()
         self._looked = not look or server_capabilities is not None or way not in (None, "prompted")
-        if not self._looked and (server_capabilities := recall(http.address.shown, http.model)):
+        if not self._looked and (server_capabilities := recall(http.address.public, http.model)):
             self._looked = bool(http.model)  # without a name, the server may have another model by now
         self._later: asyncio.Task[None] | None = None
         self._settle(server_capabilities)
@@ -123,7 +123,7 @@ class Adaptive(Wrapper[Model]):
         if seen:
             can |= seen.capabilities & BESIDE
             if seen.can("schema"):
-                can |= {"strict" if hosted(self.http.address.shown) else "enforced"}
+                can |= {"strict" if hosted(self.http.address.public) else "enforced"}
         # Where nothing is known, a server of this API may say no to a prompt.
         if seen.can("completions") if seen and "completions" in seen.found else self.http.api == "openai":
             can |= {"prompt"}
@@ -234,8 +234,8 @@ class Adaptive(Wrapper[Model]):
             try:
                 await self._name()
                 scoring = self._preferred.way is None
-                seen = recall(self.http.address.shown, self.http.model) if self.http.model else None
-                if seen is None and not hosted(self.http.address.shown):
+                seen = recall(self.http.address.public, self.http.model) if self.http.model else None
+                if seen is None and not hosted(self.http.address.public):
                     seen = await quick_look(self.http, scoring=scoring)
             except ModelUnreachable as error:
                 self._looked = error.timed_out  # one that is down is looked at again
@@ -250,7 +250,7 @@ class Adaptive(Wrapper[Model]):
     async def _name(self) -> None:
         """Finds the name of the only model: what is remembered of it is kept by its name. A server that does not tell
         is heard when the model is asked. Raises ModelUnreachable."""
-        if self.http.model or hosted(self.http.address.shown):
+        if self.http.model or hosted(self.http.address.public):
             return
         try:
             self.http.model = await self.http.only_model()
@@ -269,7 +269,7 @@ class Adaptive(Wrapper[Model]):
         self.http.model = self.http.model or await self.http.only_model()
         seen = await described(self.http)
         if not seen.template:
-            raise UsageError(f"{self.http.address.shown} does not tell its chat template: give it as `template`")
+            raise UsageError(f"{self.http.address.public} does not tell its chat template: give it as `template`")
         self._template, self.context = seen.template, max(seen.context, self.context)
         self._settle(self.server_capabilities)
 
@@ -285,7 +285,7 @@ class Adaptive(Wrapper[Model]):
         """Probes the server once; where it is down, that is done again in the background. Raises nothing of it."""
         if self.server_capabilities is not None:
             return
-        self.asks_context, self.problem = not hosted(self.http.address.shown), "it has not answered yet"
+        self.asks_context, self.problem = not hosted(self.http.address.public), "it has not answered yet"
         if not await self._tried():
             log.warning("%s: %s", self.name, self.problem)
             self._later = asyncio.create_task(self._keep_trying())
@@ -382,7 +382,7 @@ def as_tuned(model: Model, chosen: Strategy) -> Model:
     if isinstance(model, Http):
         names = {each.name for each in fields(ServerCapabilities)}
         known = {name: value for name, value in chosen.server.items() if name in names}
-        usual: dict[str, Any] = {"address": model.address.shown, "model": model.model or "", "api": model.api}
+        usual: dict[str, Any] = {"address": model.address.public, "model": model.model or "", "api": model.api}
         if chosen.way == "native":
             return Adaptive(model, Preferences(profile=chosen.profile), look=False)
         exact = None if chosen.way == "scored" else False

@@ -52,7 +52,7 @@ class Native(Wrapper[Model]):
 
     def cleaned(self, request: Request) -> Request:
         """The request as it is sent. For a server of your own, the markers in its texts are broken."""
-        return request if hosted(self.server.address.shown) else cleaned_request(request, self.own)
+        return request if hosted(self.server.address.public) else cleaned_request(request, self.own)
 
     def _sent(self, request: Request) -> tuple[Request, bool]:
         """The request as it is sent, and whether any text in it was broken."""

@@ -70,7 +70,7 @@ def key_of(model: Model) -> str:
     """Which model this is exactly: by the digest of its file, or the address of its server."""
     server: Any = model
     if hasattr(model, "address"):
-        return f"{server.api} {server.address.shown}#{server.model or ''}"
+        return f"{server.api} {server.address.public}#{server.model or ''}"
     path: Path | None = getattr(model, "path", None)
     if path is not None:
         return f"file {_digest(path)}"

@@ -131,11 +131,11 @@ def _broken(where: str, error: BaseException) -> str:
         return f"{error.filename}, line {error.lineno}: {type(error).__name__}: {error.msg}"
     frames = traceback.extract_tb(error.__traceback__)
     own = next((frame for frame in reversed(frames) if frame.filename == where), None)
-    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    problem = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if isinstance(error, SystemExit):
-        said += ". It ends the program when it is loaded: put that under if __name__ == '__main__'"
+        problem += ". It ends the program when it is loaded: put that under if __name__ == '__main__'"
     if isinstance(error, ModuleNotFoundError):
-        said += f". Is it installed for {sys.executable}?"
+        problem += f". Is it installed for {sys.executable}?"
     if own is None:
-        return f"{where}: {said}"
-    return f"{where}, line {own.lineno}: {said}" + (f"\n    {own.line}" if own.line else "")
+        return f"{where}: {problem}"
+    return f"{where}, line {own.lineno}: {problem}" + (f"\n    {own.line}" if own.line else "")

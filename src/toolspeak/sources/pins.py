@@ -49,17 +49,17 @@ def digest(definition: Definition) -> str:
 def difference(old: Definition, new: Definition, lines: int = 40) -> str:
     """Return the difference between two definitions as a unified diff of at most `lines` lines, with nothing invisible."""
     before, after = (json.dumps(one, indent=1, sort_keys=True, ensure_ascii=True).splitlines() for one in (old, new))
-    found = [line[:400] for line in difflib.unified_diff(before, after, "accepted", "offered", lineterm="", n=1)]
-    more = [f"… {len(found) - lines} more lines"] if len(found) > lines else []
-    return "\n".join([*found[:lines], *more])
+    rows = [line[:400] for line in difflib.unified_diff(before, after, "accepted", "offered", lineterm="", n=1)]
+    more = [f"… {len(rows) - lines} more lines"] if len(rows) > lines else []
+    return "\n".join([*rows[:lines], *more])
 
 
 def _is_pins(value: Any) -> bool:
     """Whether a file's content has the structure of pins: by source and name."""
     sources: Any = value.get("sources")
     return isinstance(sources, dict) and all(
-        isinstance(held, dict) and all(isinstance(one, dict) for one in cast("dict[str, Any]", held).values())
-        for held in cast("dict[str, Any]", sources).values()
+        isinstance(tools, dict) and all(isinstance(one, dict) for one in cast("dict[str, Any]", tools).values())
+        for tools in cast("dict[str, Any]", sources).values()
     )
 
 

@@ -42,10 +42,10 @@ def detect(
         raise UnknownDialect(
             "expected a chat template, a model's name or a response template to detect the dialect from"
         )
-    found = by_template(template, plain(model or "")) if template else None
-    found = found or (by_name(model) if model else None)
-    if found:
-        return with_thoughts(found, template, plain(model or ""))
+    dialect = by_template(template, plain(model or "")) if template else None
+    dialect = dialect or (by_name(model) if model else None)
+    if dialect:
+        return with_thoughts(dialect, template, plain(model or ""))
     sources = [*(["its chat template"] if template else []), *([f"its name, {model},"] if model else [])]
     verb = "identifies" if len(sources) == 1 else "identify"
     return replace(get(ANY), origin=f"by default: {' and '.join(sources)} {verb} no dialect")
@@ -76,16 +76,16 @@ def by_template(template: str, name: str = "") -> Dialect | None:
         ]
         best = max(scores)
         return replace(known()[-best[-1]], origin="by the words of its chat template") if any(best[0]) else None
-    shown, drafted = p.show(BOTH) + p.show(call(), call(1)), draft(template)
-    found: list[tuple[int, int, float, int, int]] = []
+    rendered, drafted = p.show(BOTH) + p.show(call(), call(1)), draft(template)
+    ranked: list[tuple[int, int, float, int, int]] = []
     for i, d in enumerate(known()):
-        if all(word in shown for word in literals(d)) and (reply := reads(p, replace(d, forms=()))):
+        if all(word in rendered for word in literals(d)) and (reply := reads(p, replace(d, forms=()))):
             likeness = _likeness(p, d, drafted) + (not reply.notes)
             words = -1 if _left_over(reply) else sum(map(len, _words(d)))
-            found.append((words, named(d, name), likeness, len(d.models), -i))
-    if drafted and found and max(found)[0] < 0:
+            ranked.append((words, named(d, name), likeness, len(d.models), -i))
+    if drafted and ranked and max(ranked)[0] < 0:
         return drafted  # every known dialect leaves a part of the calls unread
-    return replace(known()[-max(found)[-1]], origin="by its chat template") if found else drafted
+    return replace(known()[-max(ranked)[-1]], origin="by its chat template") if ranked else drafted
 
 
 def _left_over(reply: Reply) -> list[ToolCall | Note]:
@@ -119,9 +119,9 @@ def _marks(d: Dialect) -> frozenset[str]:
     thinking = (d.thinking.open, d.thinking.close) if d.thinking else ()
     layout = (*d.layout.head, d.layout.end) if d.layout else ()
     results = (d.speech.results, d.speech.native_results)
-    told = (part for r in results if r for part in (*r.each, r.open, r.close) if isinstance(part, str))
+    words = (part for r in results if r for part in (*r.each, r.open, r.close) if isinstance(part, str))
     return frozenset(
-        m for text in (*thinking, *layout, *d.frame, *d.stop, *d.control, *told) for m in MARK.findall(text)
+        m for text in (*thinking, *layout, *d.frame, *d.stop, *d.control, *words) for m in MARK.findall(text)
     )
 
 

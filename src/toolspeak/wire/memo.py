@@ -37,8 +37,8 @@ class Memo(Generic[T]):
         known = self._values.get(key)
         if known is not None:
             return known[1]
-        made = make()
-        if all(tool.function is None for tool in tools) and (characters := size(made)) <= LARGEST:
-            held = (tuple(tools), made)  # keeping the tools alive keeps their ids unique
-            self._values.put(key, held, EACH + BY_CHARACTER * characters)
-        return made
+        value = make()
+        if all(tool.function is None for tool in tools) and (characters := size(value)) <= LARGEST:
+            entry = (tuple(tools), value)  # keeping the tools alive keeps their ids unique
+            self._values.put(key, entry, EACH + BY_CHARACTER * characters)
+        return value

@@ -81,25 +81,25 @@ def render(
     notes += unsayable(turns, d, safe)
     want = PromptOptions(safe, _date(now, variables, d), thinking, clean(choice), dict(variables or {}))
     lost: list[Note] = []
-    told = tell(turns, d, want, lost)
+    written = tell(turns, d, want, lost)
     open_ended = bool(continue_final)
     if template is not None:
         prompt, native = by_template(template, turns, d, want, now, open_ended, notes)
-        return Rendered(prompt, told, d.stop, _unique(notes if native else notes + lost))
+        return Rendered(prompt, written, d.stop, _unique(notes if native else notes + lost))
     stop = d.stop if d.layout else (*d.stop, *PLAIN_STOP)
     if not laid_out:
-        return Rendered("", told, stop, _unique(lost + notes))
-    native = tell(turns, d, replace(want, native=True), []) if d.layout else told
+        return Rendered("", written, stop, _unique(lost + notes))
+    native = tell(turns, d, replace(want, native=True), []) if d.layout else written
     prompt = _lay_out(native, d, want, open_ended)
-    return Rendered(prompt, told, stop, _unique(lost + notes))
+    return Rendered(prompt, written, stop, _unique(lost + notes))
 
 
 def _date(now: datetime | None, variables: Mapping[str, Any] | None, d: Dialect) -> str:
     """The date, if the prompt has a place for it. Without one, equal prompts can be cached."""
     if not tells_date(d):
         return ""
-    given = (variables or {}).get("datetime")
-    return str(given) if given is not None else now.strftime(DATE_FORM).strip() if now else ""
+    date = (variables or {}).get("datetime")
+    return str(date) if date is not None else now.strftime(DATE_FORM).strip() if now else ""
 
 
 def _unique(notes: list[Note]) -> tuple[Note, ...]:

@@ -169,7 +169,7 @@ def _keys() -> Iterator[Check]:
     if chosen := os.environ.get("TOOLSPEAK_MODEL"):
         if chosen.startswith(("http:", "https:")):  # the address may contain a password
             try:
-                chosen = parse_address(chosen.partition("#")[0]).shown
+                chosen = parse_address(chosen.partition("#")[0]).public
             except ToolspeakError as error:
                 yield Check("TOOLSPEAK_MODEL", "broken", str(error))
                 return

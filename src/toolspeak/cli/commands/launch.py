@@ -190,7 +190,7 @@ def _problems(model: Any) -> Iterator[str]:
     for upstream in model.upstreams:
         adaptive = within(upstream.model, Adaptive)
         if adaptive and adaptive.problem:
-            yield f"warning: {adaptive.http.address.shown}: {adaptive.problem}. Requests fail until it answers."
+            yield f"warning: {adaptive.http.address.public}: {adaptive.problem}. Requests fail until it answers."
 
 
 def _too_small(agent: str, context: int | None) -> Iterator[str]:

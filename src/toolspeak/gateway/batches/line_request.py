@@ -26,8 +26,8 @@ class Answer:
     @property
     def retry_after(self) -> float | None:
         """Seconds after which a retry may succeed; None if the response does not say."""
-        told = self.headers.get(b"retry-after")
-        return None if told is None else float(told)
+        header = self.headers.get(b"retry-after")
+        return None if header is None else float(header)
 
 
 class LineRequest:

@@ -76,8 +76,8 @@ def _read(checked: Checked, number: int, raw: bytes, longest: int) -> Payload | 
     try:
         value: Any = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        said = error.msg if isinstance(error, json.JSONDecodeError) else "it is not UTF-8, or nests too deep"
-        checked.wrong(number, "invalid_json_line", f"this line is not JSON: {said}")
+        problem = error.msg if isinstance(error, json.JSONDecodeError) else "it is not UTF-8, or nests too deep"
+        checked.wrong(number, "invalid_json_line", f"this line is not JSON: {problem}")
         return None
     if not isinstance(value, dict):
         checked.wrong(number, "invalid_json_line", f"expected an object, got {type(value).__name__}")

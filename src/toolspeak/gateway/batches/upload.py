@@ -33,7 +33,7 @@ class Upload:
 
     name: str = ""
     size: int = 0
-    found: bool = False
+    has_file: bool = False
     fields: dict[str, str] = field(default_factory=dict[str, str])
 
 
@@ -127,7 +127,7 @@ class _Form:
     def end(self) -> Upload:
         if not self._over:
             raise _malformed("it ends before its last boundary")
-        if not self.upload.found:
+        if not self.upload.has_file:
             raise Refused("file: the form has no part with this name", code="missing_required_parameter", param="file")
         return self.upload
 
@@ -156,9 +156,9 @@ class _Form:
         _, options = self._options(self._disposition)
         self._name = _text(options, b"name")
         if self._name == "file":
-            if self.upload.found:
+            if self.upload.has_file:
                 raise Refused("file: the form has two parts with this name", code="invalid_multipart", param="file")
-            self.upload.found = True
+            self.upload.has_file = True
             self.upload.name = _text(options, b"filename").replace("\\", "/").rpartition("/")[2][:255] or "file"
 
     def _data(self, data: bytes, start: int, end: int) -> None:

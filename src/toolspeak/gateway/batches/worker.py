@@ -291,17 +291,17 @@ class BatchWorker:
         if body.get("stream"):
             refused = Refused("stream: not supported in a batch", code="invalid_value", param="stream")
             return _outcome(row, Answer(400, {}, json.dumps(_error(refused)).encode()))
-        asked = self._ask(batch.owner, batch.body["endpoint"], json.dumps(body).encode())
-        answer = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asked, self._main))
+        answering = self._ask(batch.owner, batch.body["endpoint"], json.dumps(body).encode())
+        answer = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(answering, self._main))
         if answer.status in (429, 502, 503, 504):
             error: dict[str, Any] = answer.value["error"]
-            code, said = error["code"], error["message"]
+            code, message = error["code"], error["message"]
             if code == "shutting_down":
-                raise Refused(said, status=503, code=code)
+                raise Refused(message, status=503, code=code)
             if answer.status == 429 or code in AGAIN:
-                raise RateLimited(said, retry_after=answer.retry_after)
+                raise RateLimited(message, retry_after=answer.retry_after)
             if code == "upstream_unreachable":
-                raise ModelUnreachable(said, timed_out=answer.status == 504)
+                raise ModelUnreachable(message, timed_out=answer.status == 504)
         return _outcome(row, answer)
 
     async def _finalized(self, batch: Described, path: Path, end: str) -> None:

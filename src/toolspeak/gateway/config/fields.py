@@ -62,15 +62,15 @@ class File:
     def done(self) -> None:
         """Raises UsageError with all errors, in the order of the file, if there are any."""
         if self._wrong:
-            raise UsageError("\n".join(said for _, said in sorted(self._wrong, key=lambda one: one[0])))
+            raise UsageError("\n".join(message for _, message in sorted(self._wrong, key=lambda one: one[0])))
 
     def _line(self, place: Place) -> int:
         """Return the line of a place, or of the nearest place around it; 0 if there is none."""
         if self._lines is None:
             self._lines = _lines(self._content)
         for end in range(len(place), 0, -1):
-            if found := self._lines.get(place[:end]):
-                return found
+            if line := self._lines.get(place[:end]):
+                return line
         return 0
 
 
@@ -147,8 +147,8 @@ class Table:
         """Add an error for each field that was not taken."""
         for name in self._values:
             if name not in self._known:
-                found = did_you_mean(near(name, self._known)) or f" There are {', '.join(sorted(self._known))}."
-                self.wrong(f"unknown field.{found}", name)
+                hint = did_you_mean(near(name, self._known)) or f" There are {', '.join(sorted(self._known))}."
+                self.wrong(f"unknown field.{hint}", name)
 
     def _read(self, path: str, name: str, *, optional: bool = False) -> str | None:
         try:

@@ -107,9 +107,9 @@ def _model(name: str, table: Table) -> ModelSettings:
         template=_template(table),
         arguments=_word(table, "arguments", "auto", "whole", "live"),
         tries=table.take("tries", whole(1, 10), 3),
-        shown=table.take("shown", whole(0, 127), None),
+        max_tools=table.take("shown", whole(0, 127), None),
         context=table.take("context", whole(1, ENOUGH), None),
-        shown_tokens=table.take("shown_tokens", whole(1, ENOUGH), None),
+        tool_tokens=table.take("shown_tokens", whole(1, ENOUGH), None),
         pinned=table.take("pinned", many(text), ()),
         repeats_noticed=table.take("repeats_noticed", whole(0, ENOUGH), 3),
         repeats_ended=table.take("repeats_ended", whole(0, ENOUGH), 10),
@@ -271,9 +271,9 @@ def _origin(value: Any) -> str:
 
 def is_origin(value: str) -> bool:
     """Whether a text is an origin as browsers send it, or `*`."""
-    scheme, found, host = value.partition("://")
+    scheme, separator, host = value.partition("://")
     plain = value.isascii() and value.isprintable() and value == value.lower() and scheme.isalpha()
-    return value == "*" or (plain and bool(found and host) and not set("/ ?#@*,") & set(host))
+    return value == "*" or (plain and bool(separator and host) and not set("/ ?#@*,") & set(host))
 
 
 def bare(upstream: str) -> str:

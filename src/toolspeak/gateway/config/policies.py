@@ -68,8 +68,8 @@ def policy_lines(settings: Settings) -> list[str]:
     """Return the summary lines of the policies."""
     owners = [("all", settings.policy), *((f"key {key.name}", key.policy) for key in settings.keys)]
     lines = [f"policy  {owner}: {_summary(rule)}" for owner, rule in owners if rule]
-    warnings = [(owner, said) for owner, rule in owners if rule for said in _undeclared(rule, settings)]
-    return lines + [f"warning policy {owner}: {said}" for owner, said in warnings]
+    warnings = [(owner, warning) for owner, rule in owners if rule for warning in _undeclared(rule, settings)]
+    return lines + [f"warning policy {owner}: {warning}" for owner, warning in warnings]
 
 
 def _undeclared(rule: CallPolicy, settings: Settings) -> Iterator[str]:

@@ -65,8 +65,8 @@ class ModelSettings:
     - `arguments`: a call is sent `whole` after its check, or `live` while it is written. `auto` is live for tools for
       which the client asks for it. `tries` is the number of attempts to get valid calls.
     - `context` is the number of tokens that the model can read and write, if its server does not report it.
-    - `shown` is how many of many tools the model sees, chosen by the question (None: as suits the model; 0: all).
-      `shown_tokens` bounds the tokens of their definitions. `pinned` are names, or patterns of names, of tools that the
+    - `max_tools` is how many of many tools the model sees, chosen by the question (None: as suits the model; 0: all).
+      `tool_tokens` bounds the tokens of their definitions. `pinned` are names, or patterns of names, of tools that the
       model always sees.
     - `repeats_noticed`: after so many equal calls in a row with similar results, the model is told. `repeats_ended`:
       after so many, the reply says so and makes no further call (0: never).
@@ -84,8 +84,8 @@ class ModelSettings:
     arguments: Literal["auto", "whole", "live"] = "auto"
     tries: int = 3
     context: int | None = None
-    shown: int | None = None
-    shown_tokens: int | None = None
+    max_tools: int | None = None
+    tool_tokens: int | None = None
     pinned: tuple[str, ...] = ()
     repeats_noticed: int = 3
     repeats_ended: int = 10

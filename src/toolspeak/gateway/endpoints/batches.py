@@ -32,8 +32,8 @@ async def list_batches(gateway: Gateway, exchange: HttpExchange, _: str) -> None
     """Answers `GET /v1/batches`."""
     store = store_of(gateway)
     rows = await store.run(store.batches, exchange.owner)
-    asked = {name: value for name, value in query(exchange).items() if name != "order"}
-    await exchange.reply_json(200, page(rows, asked, most=MOST, usual=USUAL))
+    wanted = {name: value for name, value in query(exchange).items() if name != "order"}
+    await exchange.reply_json(200, page(rows, wanted, most=MOST, usual=USUAL))
 
 
 async def show(gateway: Gateway, exchange: HttpExchange, key: str) -> None:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 async def embed(gateway: Gateway, exchange: HttpExchange, _: str) -> None:
     """Answer with a vector for each text. Raises Refused if the model has none, or none of the requested length."""
-    asked = embeddings.read_request(await gateway.read(exchange, embeddings.BODY))
-    await answer_embeddings(gateway, exchange, asked, embeddings.write_reply)
+    incoming = embeddings.read_request(await gateway.read(exchange, embeddings.BODY))
+    await answer_embeddings(gateway, exchange, incoming, embeddings.write_reply)
 
 
 async def answer_embeddings(
@@ -55,10 +55,10 @@ def _refused(error: BadRequest | ServerFailed, model: str) -> Refused:
     """Return the error for the client when the model's server gives no vectors."""
     if error.code in NONE_THERE:
         return _none(model, f" ({error.reason})" if error.reason else "")
-    told = refused(error)
+    refusal = refused(error)
     if isinstance(error, PromptTooLong):
-        told.param = "input"
-    return told
+        refusal.param = "input"
+    return refusal
 
 
 def _none(model: str, why: str = "") -> Refused:

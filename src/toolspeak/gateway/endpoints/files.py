@@ -63,11 +63,11 @@ async def create(gateway: Gateway, exchange: HttpExchange, _: str) -> None:
 
 async def list_files(gateway: Gateway, exchange: HttpExchange, _: str) -> None:
     """Answers `GET /v1/files`."""
-    store, asked = store_of(gateway), query(exchange)
+    store, wanted = store_of(gateway), query(exchange)
     rows = await store.run(store.files, exchange.owner)
-    if purpose := asked.get("purpose"):
+    if purpose := wanted.get("purpose"):
         rows = [row for row in rows if row["purpose"] == purpose]
-    await exchange.reply_json(200, page(rows, asked, most=MOST, usual=MOST))
+    await exchange.reply_json(200, page(rows, wanted, most=MOST, usual=MOST))
 
 
 async def show(gateway: Gateway, exchange: HttpExchange, key: str) -> None:

@@ -45,9 +45,9 @@ async def _loaded(gateway: Gateway, exchange: HttpExchange, name: str, *, chats:
 
 async def embed(gateway: Gateway, exchange: HttpExchange, _: str) -> None:
     """Answer with a vector for each text. Raises Refused if the model has none."""
-    asked = ollama.read_texts(await gateway.read(exchange, ollama.EMBED_BODY, any_type=True))
+    incoming = ollama.read_texts(await gateway.read(exchange, ollama.EMBED_BODY, any_type=True))
     await answer_embeddings(
-        gateway, exchange, asked, partial(ollama.write_vectors, stamp=_stamp(exchange, asked.model))
+        gateway, exchange, incoming, partial(ollama.write_vectors, stamp=_stamp(exchange, incoming.model))
     )
 
 

@@ -34,13 +34,13 @@ class Session:
 
     async def read(self, body: dict[str, Any]) -> IncomingRequest:
         """Return the request, including the earlier conversation. Raises Refused."""
-        given: Any = [] if body.get("input") is None else body["input"]
-        self._input = given  # only the new items are stored
+        new_input: Any = [] if body.get("input") is None else body["input"]
+        self._input = new_input  # only the new items are stored
         previous = body.get("previous_response_id") or ""
-        items = cast("list[dict[str, Any]]", given) if isinstance(given, list) else []
+        items = cast("list[dict[str, Any]]", new_input) if isinstance(new_input, list) else []
         places = {str(item["id"])[:200]: f"input.{at}" for at, item in enumerate(items) if is_reference(item)}
         if previous or places:
-            body = {**body, "input": await self._whole(previous, given, places)}
+            body = {**body, "input": await self._whole(previous, new_input, places)}
         incoming = await self._exchange.understand(self._read_request, body, beside=self._earlier.size)
         self._saves = incoming.store and self._store is not None
         ignored = ("store",) if body.get("store") is True and not self._saves else ()

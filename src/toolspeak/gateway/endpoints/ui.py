@@ -244,7 +244,7 @@ class Interface:
         body = await self.gateway.read(exchange, RESUME)
         if self.settings.policy is None:
             raise Refused("no policy was given on the command line (--policy), so nothing is pending", code="no_policy")
-        answers = {id_: answer_of(given) for id_, given in body["answers"].items()}
+        answers = {id_: answer_of(value) for id_, value in body["answers"].items()}
         paused = {name: body["paused"][name] for name in ("messages", "pending")}
         await self._tell(exchange, body, lambda model, box, options: resumed(model, paused, answers, box, options))
 
@@ -283,11 +283,11 @@ class Interface:
 
     def tapped(self, served: Served) -> Served:
         """Return the same with a model that can be recorded."""
-        before, found = self._tapped.get(served.settings.name, (None, served))
+        before, tapped = self._tapped.get(served.settings.name, (None, served))
         if before is not served:
-            found = replace(served, model=tap(served.model))
-            self._tapped[served.settings.name] = served, found
-        return found
+            tapped = replace(served, model=tap(served.model))
+            self._tapped[served.settings.name] = served, tapped
+        return tapped
 
     def _model(self, exchange: HttpExchange, name: str, dialect: str) -> Model:
         """Return the model of that name, as it is served or with another dialect."""
@@ -296,10 +296,10 @@ class Interface:
         if not dialect:
             return served.model
         key = served.settings.name, dialect
-        if (found := self._prompted.get(key)) is None:
-            found = tap(build(replace(served.settings, dialect=get(dialect), mode="auto")).model)
-            self._prompted.put(key, found, 1)
-        return found
+        if (model := self._prompted.get(key)) is None:
+            model = tap(build(replace(served.settings, dialect=get(dialect), mode="auto")).model)
+            self._prompted.put(key, model, 1)
+        return model
 
     async def run(self, exchange: HttpExchange) -> None:
         """Run a call of a tool that was given on the command line."""

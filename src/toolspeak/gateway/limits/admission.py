@@ -48,7 +48,7 @@ class Admission:
         self.draining = False
         self.on_free: Callable[[], None] = lambda: None
         """Called when a place becomes free and no request waits for it."""
-        self._held: Counter[str] = Counter()  # places by owner
+        self._places: Counter[str] = Counter()  # places by owner
         self._queues: dict[str, deque[tuple[int, Waiter]]] = {}  # by owner, none of them empty
         self._numbers = itertools.count()
         self._last: dict[str, int] = {}  # when each owner last got a place; bounded by the number of keys
@@ -165,18 +165,18 @@ class Admission:
 
     def _free(self, owner: str) -> None:
         """Pass a place on to the next waiting request."""
-        self._held[owner] -= 1
-        if self._held[owner] <= 0:
-            del self._held[owner]
+        self._places[owner] -= 1
+        if self._places[owner] <= 0:
+            del self._places[owner]
         self.free()
 
     def _give(self, owner: str) -> None:
-        self._held[owner] += 1
+        self._places[owner] += 1
         self._last[owner] = next(self._numbers)
 
     def _turn(self, owner: str) -> tuple[int, int, int]:
         """Return the sort key of an owner: the smallest is next."""
-        return self._held[owner], self._last.get(owner, -1), self._queues[owner][0][0]
+        return self._places[owner], self._last.get(owner, -1), self._queues[owner][0][0]
 
     def _overloaded(self, reason: str) -> Refused:
         return Refused(reason, status=429, code="overloaded", retry_after=self._later())

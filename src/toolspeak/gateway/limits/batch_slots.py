@@ -21,7 +21,7 @@ class BatchSlots:
         self.most = max(1, admission.limits.running // 2)
         self.running = 0
         self._admission = admission
-        self._held: Counter[str] = Counter()  # places by owner
+        self._places: Counter[str] = Counter()  # places by owner
         self._queues: dict[str, deque[asyncio.Future[None]]] = {}  # by owner, none of them empty
         self._last: dict[str, int] = {}
         self._numbers = itertools.count()
@@ -45,9 +45,9 @@ class BatchSlots:
     def leave(self, _: float, owner: str) -> None:
         """Give back a place. How long it was used says nothing of how long a request waits."""
         self.running -= 1
-        self._held[owner] -= 1
-        if self._held[owner] <= 0:
-            del self._held[owner]
+        self._places[owner] -= 1
+        if self._places[owner] <= 0:
+            del self._places[owner]
         self._admission.free()
         self._wake()
 
@@ -61,19 +61,19 @@ class BatchSlots:
 
     def _wake(self) -> None:
         while self._queues and self._take():
-            owner = min(self._queues, key=lambda name: (self._held[name], self._last.get(name, -1)))
+            owner = min(self._queues, key=lambda name: (self._places[name], self._last.get(name, -1)))
             waiter = self._queues[owner][0]
             self._forget(owner, waiter)
             self._give(owner)
             waiter.set_result(None)
 
     def _take(self) -> bool:
-        taken = self.running < self.most and self._admission.take()
-        self.running += taken
-        return taken
+        slot = self.running < self.most and self._admission.take()
+        self.running += slot
+        return slot
 
     def _give(self, owner: str) -> None:
-        self._held[owner] += 1
+        self._places[owner] += 1
         self._last[owner] = next(self._numbers)
 
     def _forget(self, owner: str, waiter: asyncio.Future[None]) -> None:

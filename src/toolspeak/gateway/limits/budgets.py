@@ -194,11 +194,11 @@ class Metered(Wrapper[Model]):
 class _Measured:
     """Collects the usage of one reply."""
 
-    __slots__ = ("_letters", "_told", "_wide", "begun", "failed")
+    __slots__ = ("_letters", "_reported", "_wide", "begun", "failed")
 
     def __init__(self) -> None:
         self._letters = self._wide = 0
-        self._told = Usage()
+        self._reported = Usage()
         self.begun = self.failed = False
 
     def take(self, event: Event) -> None:
@@ -209,7 +209,7 @@ class _Measured:
             case CallStart(text):
                 pass
             case Finished(_, usage):
-                self._told = usage
+                self._reported = usage
                 return
             case _:
                 return
@@ -221,7 +221,7 @@ class _Measured:
         """Return the usage that the model reported, else an estimate."""
         if self.failed:
             return Usage()
-        reported = self._told
+        reported = self._reported
         prompt_tokens = reported.prompt_tokens or about_request(request)
         completion_tokens = reported.completion_tokens or self._wide - -self._letters // LETTERS
         return Usage(prompt_tokens, completion_tokens, reported.cached_tokens)

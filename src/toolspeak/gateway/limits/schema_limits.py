@@ -65,18 +65,18 @@ def check_schema(schema: Any, where: str, limits: Limits) -> int:
     return size
 
 
-def with_usable_schema(asked: IncomingRequest, limits: Limits) -> IncomingRequest:
+def with_usable_schema(incoming: IncomingRequest, limits: Limits) -> IncomingRequest:
     """Return the request with the schema of its reply repaired if needed. Raises Refused for one that is too large or
     that no text can be checked against."""
-    schema, where = asked.request.schema, asked.schema_field
+    schema, where = incoming.request.schema, incoming.schema_field
     if schema is None:
-        return asked
+        return incoming
     check_schema(schema, where, limits)
     try:
         usable = usable_form(schema)
     except InvalidTool as error:
         raise _refused(where, str(error)) from None
-    return asked if usable is schema else replace(asked, request=replace(asked.request, schema=usable))
+    return incoming if usable is schema else replace(incoming, request=replace(incoming.request, schema=usable))
 
 
 class _Work:

@@ -133,8 +133,8 @@ class BoundedProtocol(HttpToolsProtocol):
         """Answer a request that never reached the application with an error, and close."""
         if self._over or self.transport.is_closing():
             return
-        status, said = self._refusal
-        error = {"message": said, "type": "invalid_request_error", "param": None, "code": None}
+        status, message = self._refusal
+        error = {"message": message, "type": "invalid_request_error", "param": None, "code": None}
         body = json.dumps({"error": error}).encode()
         head = (
             f"HTTP/1.1 {status} {REASONS[status]}\r\ncontent-type: application/json\r\n"

@@ -23,7 +23,7 @@ class Tally(Observer):
         self.sums: Counter[str] = Counter()
         self.repairs: Counter[str] = Counter()
         self.failures: Counter[str] = Counter()
-        self.shown = ""
+        self.visible_tools = ""
 
     def end(self, record: Record, span: Any, *, gone: bool) -> None:
         """Add a finished request."""
@@ -38,7 +38,7 @@ class Tally(Observer):
         if record.code:
             self.failures[f"{record.code} ({record.status})"] += 1
         if record.shown:
-            self.shown = record.shown
+            self.visible_tools = record.shown
 
     def summary(self, model: str) -> Iterator[str]:
         """Yield lines for a person: requests, repairs, hidden tools and failures."""
@@ -48,8 +48,8 @@ class Tally(Observer):
         noted = self.repairs + Counter({"re-asked": sums["reasks"]})
         if noted:
             yield f"  repaired or noted: {_listed(noted)}"
-        if self.shown:
-            yield f"  left out: tools ({self.shown} were shown), {sums['searches']} searches for others"
+        if self.visible_tools:
+            yield f"  left out: tools ({self.visible_tools} were shown), {sums['searches']} searches for others"
         if self.failures:
             yield f"  failed: {_listed(self.failures)}"
         if any(name.startswith(TOO_LONG) for name in self.failures):

@@ -18,23 +18,23 @@ LOOPBACK = frozenset(("localhost", "127.0.0.1", "::1"))
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Address:
-    """A server's base address. `shown` is without user, password and query, which may be secret."""
+    """A server's base address. `public` is without user, password and query, which may be secret."""
 
-    shown: str
+    public: str
     query: str = ""
     user: str = ""
     password: str = ""
 
     def __repr__(self) -> str:
-        return f"Address({self.shown!r})"
+        return f"Address({self.public!r})"
 
     def url(self, path: str) -> str:
-        return self.shown + path + (f"?{self.query}" if self.query else "")
+        return self.public + path + (f"?{self.query}" if self.query else "")
 
     @property
     def root(self) -> Address:
         """The server's address without the API's path, such as `/v1`."""
-        return replace(self, shown=self.shown.removesuffix("/v1"))
+        return replace(self, public=self.public.removesuffix("/v1"))
 
     @property
     def basic(self) -> str:

@@ -90,9 +90,9 @@ class Http:
         self.model = model
         address = parse_address(url, default_path=self._api.default_path, endpoint=self._api.path)
         self.address = address.root if self._api.path.startswith("/v1") else address
-        self.name = name or self.address.shown + (f"#{model}" if model else "")
+        self.name = name or self.address.public + (f"#{model}" if model else "")
         self.capabilities: frozenset[Capability] = self._api.native if native else self.plain
-        if enforces_strict(self.address.shown):
+        if enforces_strict(self.address.public):
             self.capabilities |= frozenset[Capability](("strict",))
         self.timeouts = timeouts(timeout)
         self.retries = tries_again(retries)
@@ -103,12 +103,12 @@ class Http:
         """Whether deltas are passed on one by one; otherwise those that arrive together are joined."""
 
     def __repr__(self) -> str:
-        return f"Http({self.address.shown!r}, {self.model!r})"
+        return f"Http({self.address.public!r}, {self.model!r})"
 
     @property
     def endpoint(self) -> str:
         """The URL of requests, without credentials."""
-        return self.address.shown + self._api.path
+        return self.address.public + self._api.path
 
     @property
     def plain(self) -> frozenset[Capability]:
@@ -321,7 +321,7 @@ class Http:
         try:
             return self.names_in(await self.fetch(self.models_path, seconds=self.timeouts.first))
         except (BadRequest, ServerFailed):
-            raise UnknownModel(f"{self.address.shown} does not list its models; {NAME_ONE}") from None
+            raise UnknownModel(f"{self.address.public} does not list its models; {NAME_ONE}") from None
 
     async def fetch(self, path: str, body: Any = None, *, seconds: float = 10.0, root: bool = False) -> dict[str, Any]:
         """Return the JSON object at a path of the API; with a `body` by POST. `root`: the path is relative to the
@@ -348,7 +348,7 @@ class Http:
                 f" and {len(names) - 20} more" if len(names) > 20 else ""
             )
             have = f"the models {listed}" if names else "no model"
-            raise UnknownModel(f"{self.address.shown} has {have}; {NAME_ONE}")
+            raise UnknownModel(f"{self.address.public} has {have}; {NAME_ONE}")
         return names[0]
 
     def _too_slow(self) -> ModelUnreachable:
@@ -362,7 +362,7 @@ class Http:
     def _explained(self, error: ModelError) -> ModelError:
         if error.reason:
             return error
-        where = self.name if self.address.shown in self.name else f"{self.name} at {self.address.shown}"
+        where = self.name if self.address.public in self.name else f"{self.name} at {self.address.public}"
         message = f"{where}: {error}"
         if isinstance(error, KeyRefused):
             variable = self._provider.key_variable
@@ -371,7 +371,7 @@ class Http:
                 if self._key
                 else f"; no key was sent: set {variable}"
             )
-        error.reason = self._hide(str(error)).replace(self.address.shown, "the server")
+        error.reason = self._hide(str(error)).replace(self.address.public, "the server")
         error.args = (self._hide(message),)
         return error
 

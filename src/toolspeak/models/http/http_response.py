@@ -69,7 +69,7 @@ async def drain(response: aiohttp.ClientResponse) -> None:
 
 def _without_secrets(url: str) -> str:
     try:
-        return parse_address(url).shown
+        return parse_address(url).public
     except UsageError:
         return ""
 

@@ -371,7 +371,7 @@ async def _embeddings(model: Http) -> Finding:
 async def server_capabilities(model: Http, *, anew: bool = False) -> ServerCapabilities:
     """What the server can do, as it was found within a day, else by a probe, which is remembered."""
     name = model.model or await model.only_model()
-    if not anew and (known := recall(model.address.shown, name)):
+    if not anew and (known := recall(model.address.public, name)):
         return known
     known = await probe(model)
     await asyncio.to_thread(remember, known)

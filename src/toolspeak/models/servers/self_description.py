@@ -45,7 +45,7 @@ def _described(model: Http, server: str, bodies: Iterable[Payload], listed: Payl
     settings = record(props.get("default_generation_settings"))
     context = max(_count(row.get("max_model_len")), _count(settings.get("n_ctx")))
     return ServerCapabilities(
-        model.address.shown, model.model or "", model.api, server=server, models=tuple(model.names_in(listed)),
+        model.address.public, model.model or "", model.api, server=server, models=tuple(model.names_in(listed)),
         template=next((text for one in bodies if isinstance(text := one.get("chat_template"), str)), ""),
         slots=slots if 0 < slots <= 256 else 1, parameters=parameters_of(row), context=context,
     )  # fmt: skip

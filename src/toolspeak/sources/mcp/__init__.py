@@ -95,8 +95,8 @@ def accept(
         for one in tools.servers:
             key = one.key(store)
             changed = store.differences(key, one.offered)
-            wanted = {name: told for name, told in changed.items() if not names or name in names}
-            store.accept(key, [told for told in one.offered if told["name"] in wanted])
+            wanted = {name: tool for name, tool in changed.items() if not names or name in names}
+            store.accept(key, [tool for tool in one.offered if tool["name"] in wanted])
             sources |= wanted
     if absent := [name for name in names if name not in sources]:
         raise UsageError(f"nothing has changed in {', '.join(absent)}")
@@ -117,10 +117,10 @@ def _several(server: Any) -> dict[str, Mapping[str, Any]] | None:
     servers."""
     if isinstance(server, (str, os.PathLike)) and _is_file(os.fspath(cast("str", server))):
         return read_servers(cast("str", server))
-    found = servers_in(server)
-    if found is not None and not found:
+    servers = servers_in(server)
+    if servers is not None and not servers:
         raise UsageError("mcpServers names no servers, or disables them all")
-    return found
+    return servers
 
 
 def _is_file(server: str) -> bool:
@@ -142,7 +142,7 @@ class McpTools(Toolbox):
         self.servers = tuple(servers)
         self._own: dict[str, AnyTool] = {}
         for one in self.servers:
-            one.told = self._renewed
+            one.on_change = self._renewed
 
     def __getattr__(self, name: str) -> Any:
         if name != "_tools":  # the tools are known once it has connected
@@ -151,8 +151,8 @@ class McpTools(Toolbox):
         return self.__dict__["_tools"]
 
     def __repr__(self) -> str:
-        shown = ", ".join(one.address.description for one in self.servers)
-        return f"<tools of {shown}: {', '.join(self._tools)}>" if "_tools" in self.__dict__ else f"<tools of {shown}>"
+        names = ", ".join(one.address.description for one in self.servers)
+        return f"<tools of {names}: {', '.join(self._tools)}>" if "_tools" in self.__dict__ else f"<tools of {names}>"
 
     def open(self) -> Self:
         """Connect to the servers, unless connected. Raises ToolError, UsageError, InvalidTool or DuplicateTool."""

@@ -47,10 +47,10 @@ class Address:
     def secrets(self) -> list[str]:
         """Return secrets that answers must not contain: headers, and the secret parts of the address."""
         parts = urlsplit(self.url)
-        held = [value for pair in parts.query.split("&") if len(value := pair.partition("=")[2]) >= _KEY]
+        values = [value for pair in parts.query.split("&") if len(value := pair.partition("=")[2]) >= _KEY]
         if parts.password:
-            held.append(parts.password)
-        return [*(one for value in self.headers.values() for one in in_header(value)), *held, *map(unquote, held)]
+            values.append(parts.password)
+        return [*(one for value in self.headers.values() for one in in_header(value)), *values, *map(unquote, values)]
 
     def seen_from(self, folder: Path) -> str:
         """Return the identity of the server in the lock file: see `server_identity`. Of an address it is the host and the

@@ -53,15 +53,15 @@ async def log_in(address: Address, logins: Logins, tell: Callable[[str], None], 
         link = Connection(address, REQUESTS, _ignore, flow.secrets, flow)
         try:
             async with asyncio.timeout(PATIENCE + REQUESTS):
-                found = await listed(await link.ready)
+                tools = await listed(await link.ready)
         except (ToolspeakError, MCPError, TimeoutError) as error:
             raise flow.failure or _unusable(address, error, flow) from None
         finally:
             await link.close()
             logger.removeFilter(_nothing)
-    if not flow.kept:
+    if not flow.stored:
         raise UsageError(f"the MCP server {address.description} asks for no login: its tools can be used as they are")
-    return len(found)
+    return len(tools)
 
 
 async def log_out(address: Address, logins: Logins) -> str:
@@ -89,7 +89,7 @@ async def _ignore(_: Any) -> None:
 
 
 def _unusable(address: Address, error: BaseException, flow: Flow) -> ToolError:
-    message = "it was logged in at, but " if flow.kept else ""
+    message = "it was logged in at, but " if flow.stored else ""
     why = "gave no answer in time" if isinstance(error, TimeoutError) else f"cannot be used: {error}"
     return ToolError(f"the MCP server {address.description}: {message}{why}")
 
@@ -108,7 +108,7 @@ class Flow(OAuthClientProvider):
         self.address = address
         self.logins = logins
         self.redirect = redirect
-        self.kept = False
+        self.stored = False
         self._codes: list[str] = []
         self.failure: ToolspeakError | None = None
         """Why the login failed, None if it has not."""
@@ -190,7 +190,7 @@ class Flow(OAuthClientProvider):
         )
         async with self.logins.locked():
             self.logins.put(self.address.url, login)
-        self.kept = True
+        self.stored = True
 
     # what went wrong
 
@@ -227,8 +227,8 @@ def _oauth_error(text: str) -> str:
     """Return the status and the standard fields of the response in an SDK error, and nothing else of it."""
     status = re.search(r"\b[45][0-9]{2}\b", text.partition("{")[0])
     try:
-        told: Any = json.loads(text[text.index("{") :])
+        body: Any = json.loads(text[text.index("{") :])
     except ValueError:
-        told = {}
-    fields = [excerpt(str(told[name])) for name in ("error", "error_description") if isinstance(told.get(name), str)]
+        body = {}
+    fields = [excerpt(str(body[name])) for name in ("error", "error_description") if isinstance(body.get(name), str)]
     return (f" (HTTP {status[0]})" if status else "") + (f": {', '.join(fields)}" if fields else "")

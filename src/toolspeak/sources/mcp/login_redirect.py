@@ -102,11 +102,11 @@ class Redirect:
                 "Run the command again, and open the address that it prints"
             )
         if error := _field(query, "error"):
-            told = f": {excerpt(description)}" if (description := _field(query, "error_description")) else ""
+            detail = f": {excerpt(description)}" if (description := _field(query, "error_description")) else ""
             denied = (
                 "consent was denied" if error == "access_denied" else f"the authorization server says {excerpt(error)}"
             )
-            raise ToolError(f"{denied}{told}")
+            raise ToolError(f"{denied}{detail}")
         if not (code := _field(query, "code")):
             raise ToolError("the browser came back without a code")
         return AuthorizationCodeResult(code=code, state=self._state, iss=_field(query, "iss") or None)

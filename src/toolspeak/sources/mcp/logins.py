@@ -75,12 +75,12 @@ class Logins:
 
     def read(self, url: str) -> Login | None:
         """Return the login at a server, None if there is none."""
-        held = self._read().get(plain_url(url))
-        if held is None:
+        row = self._read().get(plain_url(url))
+        if row is None:
             return None
         known = {one.name for one in fields(Login)}
         try:
-            return Login(**{name: value for name, value in held.items() if name in known})
+            return Login(**{name: value for name, value in row.items() if name in known})
         except TypeError:
             raise self._unreadable("it lacks a field of a login") from None
 
@@ -130,17 +130,17 @@ class Logins:
         if self.path is None:
             return {}
         try:
-            told: Any = json.loads(self.path.read_text("utf-8"))
+            content: Any = json.loads(self.path.read_text("utf-8"))
         except FileNotFoundError:
             return {}
         except OSError as error:
             raise self._unreadable(error.strerror or str(error)) from None
         except ValueError:
             raise self._unreadable("it is not JSON") from None
-        held: Any = cast("dict[str, Any]", told).get("logins") if isinstance(told, dict) else None
-        if not isinstance(held, dict) or cast("dict[str, Any]", told).get("form") != FORM:
+        rows: Any = cast("dict[str, Any]", content).get("logins") if isinstance(content, dict) else None
+        if not isinstance(rows, dict) or cast("dict[str, Any]", content).get("form") != FORM:
             raise self._unreadable(f"expected an object with form {FORM} and logins")
-        logins = cast("dict[str, Any]", held)
+        logins = cast("dict[str, Any]", rows)
         if not all(isinstance(one, dict) for one in logins.values()):
             raise self._unreadable("expected an object for each login")
         return logins

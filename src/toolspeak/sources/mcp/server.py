@@ -144,15 +144,15 @@ async def _stdio(server: Server[Any]) -> None:
 
 async def _until_signal(serve: Callable[[], Any]) -> None:
     """Await `serve()`. A signal cancels running calls and ends the process."""
-    told = asyncio.Event()
+    stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, told.set)
+        loop.add_signal_handler(number, stopped.set)
     serving = asyncio.create_task(serve())
-    waiting = asyncio.create_task(told.wait())
+    waiting = asyncio.create_task(stopped.wait())
     await asyncio.wait([serving, waiting], return_when=asyncio.FIRST_COMPLETED)
     waiting.cancel()
-    if not told.is_set():
+    if not stopped.is_set():
         await serving
         return
     others = asyncio.all_tasks() - {asyncio.current_task(), waiting}
@@ -171,14 +171,14 @@ async def _until_signal(serve: Callable[[], Any]) -> None:
 def quiet() -> Generator[None]:
     """Reserve standard output for the protocol: anything else that is written to it goes to standard error."""
     sys.stdout.flush()
-    kept = os.dup(1)
+    stdout = os.dup(1)
     os.dup2(2, 1)
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield
     finally:
-        os.dup2(kept, 1)
-        os.close(kept)
+        os.dup2(stdout, 1)
+        os.close(stdout)
 
 
 # ------------------------------------------------------------------ HTTP
@@ -196,15 +196,15 @@ def listen(where: str) -> socket.socket:
             "localhost. For access from other machines, put a proxy that requires a key in front of it"
         )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        made.bind((host, int(port)))
-        made.listen(128)
+        listener.bind((host, int(port)))
+        listener.listen(128)
     except OSError as error:
-        made.close()
+        listener.close()
         raise UsageError(f"cannot listen at {where}: {error.strerror or error}") from error
-    return made
+    return listener
 
 
 def serve_http(box: Toolbox, listening: socket.socket, name: str = "toolspeak", policy: Policy | None = None) -> None:

@@ -41,13 +41,13 @@ def identity(
     here = follow(os.path.abspath(os.path.expanduser(cwd or ".")))
     base = os.path.join(follow(os.path.abspath(folder)), "")
 
-    def shown(word: str) -> str:
+    def label(word: str) -> str:
         place = _place(word, here, follow)
         return place.removeprefix(base) if place else word
 
     program, words = _unwrapped(command)
     among_programs = os.path.basename(os.path.dirname(program)).lower() in ("", "bin", "sbin", "scripts")
-    known = shlex.join([name(program) if among_programs else shown(program), *map(shown, words)])
+    known = shlex.join([name(program) if among_programs else label(program), *map(label, words)])
     has_place = any(_place(word, here, follow) for word in words)
     return known if cwd is None or has_place else f"{known} (in {here.removeprefix(base)})"
 

@@ -116,12 +116,12 @@ async def with_answers(send: Send, questions: Questions | None) -> t.CallToolRes
     raise ToolError(f"the server asks questions without end: {ROUNDS} times in one call")
 
 
-async def _answer(asked: t.InputRequest, questions: Questions | None) -> t.ElicitResult:
-    if not isinstance(asked, t.ElicitRequest):
-        raise ToolError(f"the server wants {asked.method} from its client, which toolspeak does not offer")
+async def _answer(query: t.InputRequest, questions: Questions | None) -> t.ElicitResult:
+    if not isinstance(query, t.ElicitRequest):
+        raise ToolError(f"the server wants {query.method} from its client, which toolspeak does not offer")
     if questions is None:
-        raise ToolError(f"the server asks its user, and nobody answers: pass elicit= to ts.mcp. {asked.params.message}")
-    answer = await questions(None, asked.params)
+        raise ToolError(f"the server asks its user, and nobody answers: pass elicit= to ts.mcp. {query.params.message}")
+    answer = await questions(None, query.params)
     if isinstance(answer, t.ErrorData):
         raise ToolError(answer.message)
     return answer

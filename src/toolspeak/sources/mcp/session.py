@@ -74,7 +74,7 @@ class Server:
         """Of all tools that the server offers, wanted or not."""
         self.offered: list[dict[str, Any]] = []
         """The latest definitions of the tools that are wanted."""
-        self.told: Callable[[], None] = lambda: None
+        self.on_change: Callable[[], None] = lambda: None
         """Called after the tools have changed."""
         self._refused: dict[str, str] = {}
         self._opened = False
@@ -297,7 +297,7 @@ class Server:
                 tools[name] = replace(old, name=name)
         self._opened, self._refused = True, refused
         self.tools = {self.prefix + name: replace(tool, name=self.prefix + name) for name, tool in tools.items()}
-        self.told()
+        self.on_change()
 
     def _wants(self, name: str) -> bool:
         return (not self.only or _matches(name, self.only)) and not _matches(name, self.without)
@@ -306,7 +306,7 @@ class Server:
         name, schema = definition["name"], definition.get("inputSchema")
         others = {key: definition[key] for key in ("title", "annotations", "outputSchema") if key in definition}
         refuse_hostile(self.prefix + name, definition.get("description", ""), schema, **others)
-        made = as_tool(
+        tool = as_tool(
             {
                 "name": name,
                 "description": definition.get("description") or definition.get("title"),
@@ -314,7 +314,7 @@ class Server:
             }
         )
         effect, reads = labels(definition.get("annotations"))
-        return replace(made, function=Remote(self, definition), timeout=self.timeout, effect=effect, reads=reads)
+        return replace(tool, function=Remote(self, definition), timeout=self.timeout, effect=effect, reads=reads)
 
     def _unaccepted(self, offered: Sequence[dict[str, Any]]) -> dict[str, str]:
         """Return, by name, why a definition that differs from the accepted one is refused."""
@@ -322,8 +322,8 @@ class Server:
             return {}
         key = self.key(self.pins)
         if not self._opened and self.accept:
-            taken = [one for one in offered if self.accept is True or one["name"] in self.accept]
-            self.pins.accept(key, taken)
+            accepted = [one for one in offered if self.accept is True or one["name"] in self.accept]
+            self.pins.accept(key, accepted)
         return {
             name: f"the definition of the tool {name!r} has changed since it was accepted, so the tool is refused until it is accepted again "
             f"(toolspeak mcp accept {f'mcp:{self.address.description}'!r} {name}, or accept=[{name!r}]). What changed:\n{changes}"
@@ -369,11 +369,11 @@ def bearer(address: Address) -> Bearer | None:
 def labels(hints: Any) -> tuple[ToolEffect, Origin]:
     """Return a tool's effect and origin from its annotations. Without annotations it counts as writing, and as
     returning untrusted data."""
-    given: Mapping[str, Any] = cast("Mapping[str, Any]", hints) if isinstance(hints, Mapping) else {}
-    reads: Origin = "trusted" if given.get("openWorldHint") is False else "untrusted"
-    if given.get("readOnlyHint") is True:
+    known: Mapping[str, Any] = cast("Mapping[str, Any]", hints) if isinstance(hints, Mapping) else {}
+    reads: Origin = "trusted" if known.get("openWorldHint") is False else "untrusted"
+    if known.get("readOnlyHint") is True:
         return "read", reads
-    return "destructive" if given.get("destructiveHint") is True else "write", reads
+    return "destructive" if known.get("destructiveHint") is True else "write", reads
 
 
 _CLOSED = -32000

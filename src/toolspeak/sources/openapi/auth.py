@@ -56,11 +56,11 @@ class Keys:
     @property
     def secrets(self) -> list[str]:
         """Return everything that must not be shown, in each form in which it is sent."""
-        found = [one for value in self.headers.values() for one in in_header(value)]
+        forms = [one for value in self.headers.values() for one in in_header(value)]
         for secret in self.user_secrets.values():
             parts = [secret] if isinstance(secret, str) else [":".join(secret), secret[1]]
-            found += [form for part in parts for form in (part, quote(part, safe=""), _coded(part))]
-        return [one for one in found if one]
+            forms += [form for part in parts for form in (part, quote(part, safe=""), _coded(part))]
+        return [one for one in forms if one]
 
     def wanted(self, operation: Mapping[str, Any]) -> list[list[str]]:
         """Return the alternatives that an operation accepts, each a list of schemes that are sent together."""

@@ -34,7 +34,7 @@ def function_of(
 ) -> Callable[..., Awaitable[Any]]:
     """Return the async function that calls an operation with the arguments of its tool. It raises ToolError; `advice`
     is added if the server requires a key."""
-    found = operation.named
+    named = operation.named
     secrets = Secrets(keys.secrets)
 
     async def call(**arguments: Any) -> Any:
@@ -43,10 +43,10 @@ def function_of(
             sent = request_of(operation, base, arguments, keys.hidden)
             answer = await exchange(sent, credentials, bounds)
         except ToolError as error:
-            raise ToolError(secrets.out_of(f"{found.method.upper()} {found.path}: {error}")) from None
+            raise ToolError(secrets.out_of(f"{named.method.upper()} {named.path}: {error}")) from None
         return await in_thread(lambda: _outcome(operation, answer, secrets, advice))
 
-    call.__name__ = call.__qualname__ = found.name
+    call.__name__ = call.__qualname__ = named.name
     call.__doc__ = operation.description
     return call
 
@@ -72,18 +72,18 @@ def request_of(
 ) -> SentRequest:
     """Return the request for arguments, without credentials. No argument may set a parameter in `hidden`, pairs of
     place and name. Raises ToolError for arguments that cannot be sent."""
-    given = {slot.argument: arguments[slot.argument] for slot in operation.slots if slot.argument in arguments}
-    if unknown := arguments.keys() - given.keys():
+    values = {slot.argument: arguments[slot.argument] for slot in operation.slots if slot.argument in arguments}
+    if unknown := arguments.keys() - values.keys():
         raise ToolError(f"there is no argument {min(unknown)!r}")
     parameters = _Parameters({"Accept": operation.accept})
-    for slot in (slot for slot in operation.slots if slot.argument in given):
+    for slot in (slot for slot in operation.slots if slot.argument in values):
         if slot.place != "field" or form_of(operation.media) == "form":
-            _refuse_others(slot, given[slot.argument], operation, hidden)
-        parameters.set(slot, given[slot.argument])
+            _refuse_others(slot, values[slot.argument], operation, hidden)
+        parameters.set(slot, values[slot.argument])
     headers = parameters.headers
     if parameters.cookies:
         headers["Cookie"] = "; ".join(parameters.cookies)
-    body = _body(operation, given, headers)
+    body = _body(operation, values, headers)
     url = base + _target(operation.named.path, parameters.path) + parameters.query_string()
     return SentRequest(operation.named.method.upper(), url, headers, body)
 
@@ -191,13 +191,13 @@ def _value(answer: Answer, text: str | None, secrets: Secrets) -> Any:
 
 
 def _refusal(operation: Operation, answer: Answer, text: str | None, secrets: Secrets, advice: str) -> str:
-    said = (
+    body = (
         "a body that is not text"
         if text is None
         else excerpt(secrets.out_of(text[: 20 * MOST_CHARACTERS]), MOST_CHARACTERS)
     )
     where = f"{operation.named.method.upper()} {operation.named.path}"
-    message = f"{where} answered {answer.status} {excerpt(answer.reason, 100)}".strip() + (f": {said}" if said else "")
+    message = f"{where} answered {answer.status} {excerpt(answer.reason, 100)}".strip() + (f": {body}" if body else "")
     if answer.status in (401, 403) and advice:
         message += f" ({advice})"
     return secrets.out_of(message)

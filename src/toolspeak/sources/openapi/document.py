@@ -80,8 +80,8 @@ def load(source: Any, timeout: float, headers: Mapping[str, str], *, allow_priva
     if isinstance(source, str) and source.startswith(("http://", "https://")):
         from .fetching import fetch
 
-        url, shown, text = run_sync(fetch(source, timeout, LARGEST, headers, allow_private=allow_private))
-        return _checked(_read(text, shown), shown, url)
+        url, address, text = run_sync(fetch(source, timeout, LARGEST, headers, allow_private=allow_private))
+        return _checked(_read(text, address), address, url)
     if not isinstance(source, (str, Path)):
         raise UsageError(f"an OpenAPI document is a path, a URL or a dict; got {type(source).__name__}")
     path = Path(source).expanduser()

@@ -95,21 +95,21 @@ async def fetch(
     `headers`."""
     address = parse_address(url)
     if address.user or address.password:
-        raise UsageError(f"{address.shown}: fetch a document that needs a password yourself, and pass the file")
+        raise UsageError(f"{address.public}: fetch a document that needs a password yourself, and pass the file")
     bounds = Bounds(frozenset({origin(url)}), origin(url), limit, allow_private)
     accept = {"Accept": "application/json, application/yaml;q=0.9, */*;q=0.5"}
     try:
         async with asyncio.timeout(timeout):
             answer = await exchange(SentRequest("GET", address.url(""), accept), Credentials(headers), bounds)
         if answer.status != 200:
-            raise UsageError(f"{address.shown} answered {answer.status} {answer.reason}, not a document")
-        return answer.url, parse_address(answer.url).shown, answer.body.decode("utf-8-sig")
+            raise UsageError(f"{address.public} answered {answer.status} {answer.reason}, not a document")
+        return answer.url, parse_address(answer.url).public, answer.body.decode("utf-8-sig")
     except TimeoutError:
-        raise UsageError(f"{address.shown} did not answer within {timeout:g} s") from None
+        raise UsageError(f"{address.public} did not answer within {timeout:g} s") from None
     except ToolError as error:
-        raise UsageError(f"{address.shown} cannot be read: {error}") from None
+        raise UsageError(f"{address.public} cannot be read: {error}") from None
     except UnicodeDecodeError as error:
-        raise UsageError(f"{address.shown} is not UTF-8: {error.reason} at byte {error.start}") from None
+        raise UsageError(f"{address.public} is not UTF-8: {error.reason} at byte {error.start}") from None
 
 
 async def _send(sent: SentRequest, secret: Credentials, bounds: Bounds) -> aiohttp.ClientResponse:
@@ -168,7 +168,7 @@ def _redirected(sent: SentRequest, status: int, location: str) -> SentRequest:
     """Return the request for a redirect. Raises ToolError if it must not be followed."""
     try:
         target = urljoin(sent.url, location)
-        address = parse_address(target).shown
+        address = parse_address(target).public
         here, there = origin(sent.url), origin(target)
     except (UsageError, ValueError):
         raise ToolError(

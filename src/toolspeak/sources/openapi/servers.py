@@ -56,8 +56,8 @@ class Servers:
         url = server.get("url", "/")
         if not isinstance(url, str):
             raise UsageError(f"{self.document.name}: the address of a server must be a text")
-        told: Any = server.get("variables")
-        variables = cast("Mapping[str, Any]", told if isinstance(told, Mapping) else {})
+        declared: Any = server.get("variables")
+        variables = cast("Mapping[str, Any]", declared if isinstance(declared, Mapping) else {})
 
         def value(match: re.Match[str]) -> str:
             name = match[1]
@@ -92,4 +92,4 @@ def _base(url: str, what: str) -> str:
         raise UsageError(f"{what}: {error}") from None
     if address.user or address.password:
         raise UsageError(f"{what}: an address must not contain a password; pass it with auth=…")
-    return address.shown
+    return address.public

@@ -69,18 +69,18 @@ def declared_fields(config: Mapping[str, Any]) -> dict[str, Field]:
     if config.get("version", 1) != 1:
         raise cannot("version", f"expected 1, got {config['version']!r}")
     as_object(config.get("defaults", {}), "defaults")
-    found: dict[str, Field] = {}
-    for name, told in as_object(config.get("fields"), "fields").items():
+    fields: dict[str, Field] = {}
+    for name, value in as_object(config.get("fields"), "fields").items():
         where = f"fields.{name}"
         if name not in ("content", "tool_calls", *THOUGHTS):
             raise cannot(where, f"a dialect knows content, tool_calls and {', '.join(THOUGHTS)}")
-        field = as_object(told, where)
+        field = as_object(value, where)
         if unknown := sorted(set(map(str, field)) - FIELD_KEYS):
             raise cannot(f"{where}.{unknown[0]}", f"expected one of {', '.join(sorted(FIELD_KEYS))}")
         _check(name, field, where)
         closers = tuple(as_text(pieces, f"{where}.close_pattern") for pieces in _anchors(field, "close", where))
-        found[name] = Field(where, _anchors(field, "open", where), tuple(c for c in closers if c), field)
-    return found
+        fields[name] = Field(where, _anchors(field, "open", where), tuple(c for c in closers if c), field)
+    return fields
 
 
 def declared_starts(config: Mapping[str, Any]) -> tuple[str, ...]:
@@ -127,10 +127,10 @@ def _check(name: str, field: Mapping[str, Any], where: str) -> None:
 
 def _literals(value: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
     """The literals under the key. "eos", the end of the text, is no literal."""
-    given = value.get(key)
-    if given is None:
+    listed = value.get(key)
+    if listed is None:
         return ()
-    rows: Sequence[object] = cast("list[object]", given) if isinstance(given, list) else [given]
+    rows: Sequence[object] = cast("list[object]", listed) if isinstance(listed, list) else [listed]
     if not rows or not all(isinstance(row, str) and row for row in rows):
         raise cannot(f"{where}.{key}", "expected a text or a list of texts, none of them empty")
     return tuple(cast("str", row) for row in rows if row != "eos")

@@ -25,13 +25,13 @@ def draft(template: str) -> Dialect | None:
     """The dialect that the template writes, as far as its renderings show it. None if they do not show one, or if the
     draft cannot read what the template wrote."""
     p = probe(template)
-    shown = _call_samples(p) if p else None
-    if p is None or shown is None:
+    samples = _call_samples(p) if p else None
+    if p is None or samples is None:
         return None
-    body = body_of(p, shown)
+    body = body_of(p, samples)
     if body is None:
         return None
-    d = margins(p, _dialect(body, shown.before))
+    d = margins(p, _dialect(body, samples.before))
     return d if reads(p, d) else None
 
 
@@ -41,8 +41,8 @@ def reads(p: Probe, d: Dialect, *calls: ToolCall) -> Reply | None:
     calls = calls or (BOTH,)
     prompt, written = p.reply(*calls)
     reply = parse(written, d, TOOLS, prompt)
-    found = [(c.name, c.arguments) for c in reply.calls]
-    return reply if found == [(c.name, c.arguments) for c in calls] else None
+    pairs = [(c.name, c.arguments) for c in reply.calls]
+    return reply if pairs == [(c.name, c.arguments) for c in calls] else None
 
 
 def _call_samples(p: Probe) -> Samples | None:
@@ -50,11 +50,11 @@ def _call_samples(p: Probe) -> Samples | None:
     alone, behind = p.calls(call(), alone=True), p.calls(call())
     core = alone.strip()
     turn = MARK.search(p.head())
-    extra, found, _ = behind.partition(core) if core else ("", "", "")
-    if found and turn and turn[0] in extra:
+    extra, match, _ = behind.partition(core) if core else ("", "", "")
+    if match and turn and turn[0] in extra:
         extra = ""  # the template puts text and calls into separate turns
     rotated = len(alone) == len(behind) and behind in alone + alone
-    is_alone = bool(core) and (rotated or not behind or (bool(found) and not extra.strip()))
+    is_alone = bool(core) and (rotated or not behind or (bool(match) and not extra.strip()))
     if not (core if is_alone else behind):
         return None
     one, two = p.calls(call(), alone=is_alone), p.calls(call(), call(1), alone=is_alone)

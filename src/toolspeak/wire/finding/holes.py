@@ -80,7 +80,7 @@ def _body(hole: Arguments | JsonCall, front: str, behind: str, middle: str | Non
 
 def _values(text: str) -> list[tuple[int, int, Any]]:
     """The JSON objects and lists in the text with a value of the probe, each with its start and end."""
-    found: list[tuple[int, int, Any]] = []
+    spans: list[tuple[int, int, Any]] = []
     at = 0
     for m in re.finditer(r"[\[{]", text):
         if m.start() < at:
@@ -91,9 +91,9 @@ def _values(text: str) -> list[tuple[int, int, Any]]:
             continue
         rows = cast("list[Any]", value) if isinstance(value, list) else [value]
         if VALUE in text[m.start() : end] and all(isinstance(row, dict) for row in rows):
-            found.append((m.start(), end, cast("Any", value)))
+            spans.append((m.start(), end, cast("Any", value)))
             at = end
-    return found
+    return spans
 
 
 def _json(samples: Samples) -> Body | None:
@@ -149,19 +149,19 @@ def _object(value: object, second: object, text: str) -> JsonCall | None:
         return JsonCall(((NAME_SLOT, ARGS),), indent=indent)
     keys: list[tuple[str | Slot, Slot | Kind]] = []
     encoded = False
-    for key, held in row.items():
-        if held == NAME:
+    for key, item in row.items():
+        if item == NAME:
             keys.append((key, NAME_SLOT))
-        elif VALUE in json.dumps(held, ensure_ascii=False):
-            encoded = isinstance(held, str)
+        elif VALUE in json.dumps(item, ensure_ascii=False):
+            encoded = isinstance(item, str)
             keys.append((key, ARGS))
-        elif held == ID or held != other.get(key):
-            keys.append((key, INDEX if str(held).isdigit() else ID_SLOT))
-        elif isinstance(held, str):
-            keys.append((key, Kind(held)))
-    told = {slot for _, slot in keys}
+        elif item == ID or item != other.get(key):
+            keys.append((key, INDEX if str(item).isdigit() else ID_SLOT))
+        elif isinstance(item, str):
+            keys.append((key, Kind(item)))
+    used = {slot for _, slot in keys}
     return (
-        JsonCall(tuple(keys), encoded="always" if encoded else "", indent=indent) if {NAME_SLOT, ARGS} <= told else None
+        JsonCall(tuple(keys), encoded="always" if encoded else "", indent=indent) if {NAME_SLOT, ARGS} <= used else None
     )
 
 
@@ -284,6 +284,6 @@ def _typed(p: Probe, mid: str) -> tuple[Typed | None, str]:
 def _quote(p: Probe, mid: str) -> tuple[str, str] | None:
     """The quotes around a string that contains markup, if any."""
     text = _written(p, "a<b>&c") or ""
-    before, found, after = text.partition("a<b>&c")
+    before, match, after = text.partition("a<b>&c")
     opener = before.removeprefix(mid)
-    return (opener, "]]>") if found and opener == "<![CDATA[" and after.startswith("]]>") else None
+    return (opener, "]]>") if match and opener == "<![CDATA[" and after.startswith("]]>") else None

@@ -95,5 +95,5 @@ def _pattern(part: str) -> re.Pattern[str]:
 
 def _place(part: str, name: str) -> int:
     """The position of the part in the name, -1 if it does not occur."""
-    found = _pattern(part).search(name) if part in name else None
-    return found.start() if found else -1
+    match = _pattern(part).search(name) if part in name else None
+    return match.start() if match else -1

@@ -87,10 +87,10 @@ class Probe:
         ]
         now = datetime(2024, 7, 26)
         try:
-            shown = render_template(self.template, messages, tools, now=now, variables=variables, generate=generate)
+            prompt = render_template(self.template, messages, tools, now=now, variables=variables, generate=generate)
         except TemplateError:
             return ""
-        return shown if len(shown) <= LONGEST else ""
+        return prompt if len(prompt) <= LONGEST else ""
 
     def _call(self, c: ToolCall) -> dict[str, Any]:
         arguments = c.arguments if self.objects else json.dumps(c.arguments)
@@ -98,14 +98,14 @@ class Probe:
 
     def reply(self, *calls: ToolCall) -> tuple[str, str]:
         """How the answer begins in the prompt, as far as that is known, and the rest of it."""
-        shown, head = self.show(*calls).rpartition(QUESTION)[2], self.head()
-        return (head, shown.partition(head)[2]) if head and head in shown else ("", shown)
+        prompt, head = self.show(*calls).rpartition(QUESTION)[2], self.head()
+        return (head, prompt.partition(head)[2]) if head and head in prompt else ("", prompt)
 
     def head(self) -> str:
         """The text of the prompt right before a reply."""
         ended = self.render([], False, {})
-        asked = self.render([], True, {})
-        return asked[len(ended) :] if asked.startswith(ended) else ""
+        begun = self.render([], True, {})
+        return begun[len(ended) :] if begun.startswith(ended) else ""
 
     def calls(self, *calls: ToolCall, alone: bool = False) -> str:
         """The text that is rendered only because of these calls, with names, ids, keys and string values replaced by
@@ -115,11 +115,11 @@ class Probe:
         """
         plain, name = self.show(text=TEXT), calls[0].name
         if alone:
-            shown = self.show(*calls)
-            written = between(plain, shown)
+            prompt = self.show(*calls)
+            written = between(plain, prompt)
             if written.startswith(name):  # an earlier text has the same words, so count from the reply's head
-                start = shown.rfind(self.head(), 0, shown.find(written)) + len(self.head())
-                written = shown[start : shown.find(written)] + written
+                start = prompt.rfind(self.head(), 0, prompt.find(written)) + len(self.head())
+                written = prompt[start : prompt.find(written)] + written
         else:
             _, _, rest = self.show(*calls, text=TEXT).partition(TEXT)
             written = between(plain.partition(TEXT)[2], rest)

@@ -141,38 +141,38 @@ def _unclosed(opener: Sequence[Piece], closer: str) -> list[str]:
 def _slots(field: Field) -> dict[str, str]:
     """The sources of a call's name, arguments and id: a group, the content, or a key of it."""
     where, whole = f"{field.where}.transform", "{content}"
-    told = field.declaration.get("transform", whole)
-    outer = {"function": whole} if told == whole else as_object(told, where)
+    transform = field.declaration.get("transform", whole)
+    outer = {"function": whole} if transform == whole else as_object(transform, where)
     inner = outer.get("function", outer)
     rows = {"name": "{content.name}", "arguments": "{content.arguments}"} if inner == whole else as_object(inner, where)
     if unknown := sorted({*map(str, outer), *map(str, rows)} - {"type", "function", "id", "name", "arguments"}):
         raise cannot(f"{where}.{unknown[0]}", "expected a call's id, name and arguments, and nothing more")
     rows = {**rows, **{key: outer[key] for key in ("id",) if key in outer}}
-    found = {key: _placeholder(value, where) for key, value in rows.items() if key in (*SLOTS, "arguments")}
-    if not {"name", "arguments"} <= set(found):
+    slots = {key: _placeholder(value, where) for key, value in rows.items() if key in (*SLOTS, "arguments")}
+    if not {"name", "arguments"} <= set(slots):
         raise cannot(where, "expected a function with a name and arguments")
-    return found
+    return slots
 
 
 def _placeholder(value: object, where: str) -> str:
-    found = re.fullmatch(r"\{([\w.]+)\}", value) if isinstance(value, str) else None
-    if not found:
+    match = re.fullmatch(r"\{([\w.]+)\}", value) if isinstance(value, str) else None
+    if not match:
         raise cannot(where, f"expected placeholders like {{content}}, got {value!r}")
-    return found[1]
+    return match[1]
 
 
 def _content(field: Field, names: Mapping[str, str]) -> JsonCall | Arguments:
     """The hole for the field's content."""
     kind = field.declaration.get("content", "text")
-    told = as_object(field.declaration.get("content_args") or {}, f"{field.where}.content_args")
+    options = as_object(field.declaration.get("content_args") or {}, f"{field.where}.content_args")
     outside = names["arguments"] == "content"
     if kind == "xml-inline" and outside:
-        return _tagged(field, told)
+        return _tagged(field, options)
     if kind != "json":
         raise cannot(f"{field.where}.content", f"expected json, or xml-inline as the arguments, got {kind!r}")
-    loose = bool(told.get("unquoted_keys") or told.get("string_delims"))
+    loose = bool(options.get("unquoted_keys") or options.get("string_delims"))
     if outside:
-        return _loose(field, told) if loose else Json()
+        return _loose(field, options) if loose else Json()
     if loose:
         raise cannot(f"{field.where}.content_args", "a whole call in JSON needs its usual quotes")
     keys = {slot: path.rpartition(".")[2] for slot, path in names.items() if path.count(".") < 2}
@@ -186,8 +186,8 @@ def _content(field: Field, names: Mapping[str, str]) -> JsonCall | Arguments:
 def _loose(field: Field, options: Mapping[str, Any]) -> Keywords:
     """JSON with unquoted keys, or with other quotes around strings."""
     quotes: list[str] = []
-    for given in cast("Sequence[object]", options.get("string_delims") or [['"', '"']]):
-        pair = cast("list[object]", given) if isinstance(given, list) else []
+    for delimiters in cast("Sequence[object]", options.get("string_delims") or [['"', '"']]):
+        pair = cast("list[object]", delimiters) if isinstance(delimiters, list) else []
         if len(pair) != 2 or pair[0] != pair[1] or not isinstance(pair[0], str) or not pair[0]:
             raise cannot(f"{field.where}.content_args.string_delims", "expected pairs of equal quotes")
         quotes.append(pair[0])

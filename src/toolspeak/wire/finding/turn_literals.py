@@ -20,8 +20,8 @@ def margins(p: Probe, d: Dialect) -> Dialect:
     """The draft with the literals around thoughts and texts, and those that end a turn."""
     plain = p.show(text=TEXT)
     before, _, tail = plain.rpartition(TEXT)
-    said = between(p.show(call()), plain)
-    left, _, right = said.partition(TEXT) if TEXT in said else ("", "", "")
+    turn = between(p.show(call()), plain)
+    left, _, right = turn.partition(TEXT) if TEXT in turn else ("", "", "")
     thinking = _thinking(p, plain)
     own: tuple[str, ...] = ()
     if thinking:
@@ -51,8 +51,8 @@ def _without(thinking: Thinking, text: str) -> str:
     """The text without an empty or only closed thought before it."""
     opened = text.partition(thinking.open.strip())
     rest = opened[2] if opened[1] and not opened[0].strip() else text
-    before, found, after = rest.partition(thinking.close.strip())
-    return after.lstrip() if found and not before.strip() else text
+    before, match, after = rest.partition(thinking.close.strip())
+    return after.lstrip() if match and not before.strip() else text
 
 
 def _thinking(p: Probe, plain: str) -> Thinking | None:
@@ -60,9 +60,9 @@ def _thinking(p: Probe, plain: str) -> Thinking | None:
     one."""
     for calls, text in (((), TEXT), ((call(),), TEXT), ((call(),), "")):
         for more in ({}, {"enable_thinking": True, "thinking": True}):
-            shown = p.show(*calls, text=text, thought=THOUGHT, **more)
-            if shown.count(THOUGHT) == 1 and (found := _around(p, shown, plain, text or call().name)):
-                return found
+            prompt = p.show(*calls, text=text, thought=THOUGHT, **more)
+            if prompt.count(THOUGHT) == 1 and (thinking := _around(p, prompt, plain, text or call().name)):
+                return thinking
     return _named(p.template)
 
 

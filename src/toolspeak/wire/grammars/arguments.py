@@ -23,12 +23,12 @@ def an_object(schema: Schema) -> Schema:
 
 def part_of(sub: Any, root: Schema, kind: str = "") -> Schema:
     """A self-contained schema for a part of another; with `kind`, restricted to that type."""
-    found: Schema = dict(cast("Schema", sub)) if isinstance(sub, Mapping) else {}
+    part: Schema = dict(cast("Schema", sub)) if isinstance(sub, Mapping) else {}
     if kind:
-        found = {"type": kind} if "type" not in found and kind in SCALARS else narrowed(found, root, kind)
-    if not any("$ref" in node for _, node in nodes(found)):
-        return found
-    return {**moved(found, "#/$defs/root"), "$defs": {"root": moved(root, "#/$defs/root")}}
+        part = {"type": kind} if "type" not in part and kind in SCALARS else narrowed(part, root, kind)
+    if not any("$ref" in node for _, node in nodes(part)):
+        return part
+    return {**moved(part, "#/$defs/root"), "$defs": {"root": moved(root, "#/$defs/root")}}
 
 
 def narrowed(schema: Schema, root: Schema, kind: str) -> Schema:

@@ -36,18 +36,18 @@ class _Search:
 
     def _closure(self, places: Iterable[Place]) -> Places:
         """The places, extended by those after optional whitespace and by those at the start of words."""
-        found: set[Place] = set()
+        reached: set[Place] = set()
         todo = list(places)
         while todo:
             n, i, left = todo.pop()
             may = self.patterns[n][i] if i < len(self.patterns[n]) else None
             if isinstance(may, tuple) and not left:
-                found |= {(n, i, word) for word in may}
+                reached |= {(n, i, word) for word in may}
                 continue
-            found.add((n, i, left))
+            reached.add((n, i, left))
             if may == "":
                 todo.append((n, i + 1, ""))
-        return frozenset(found)
+        return frozenset(reached)
 
     def step(self, places: Places, c: str) -> Places | Node | None:
         """Where a character leads: to other places, out of the text, or nowhere."""

@@ -18,11 +18,11 @@ def openers(d: Dialect, tools: Sequence[Tool[..., Any]]) -> list[Pattern]:
     # An ordinary word begins a call only if the bracket follows it.
     bracket = ("", d.items[0].strip()[0]) if d.items else ()
     words = (word for word in program(d, True).entries if len(word) > 1)
-    found: list[Pattern] = [(*word, *(bracket if word.isalnum() else ())) for word in words]
+    patterns: list[Pattern] = [(*word, *(bracket if word.isalnum() else ())) for word in words]
     names = tuple(tool.name for tool in tools)
     for form in (d.call, *d.forms) if names else ():
-        found += _bare(form, d, names)
-    return list(dict.fromkeys(found))
+        patterns += _bare(form, d, names)
+    return list(dict.fromkeys(patterns))
 
 
 def _bare(form: tuple[Part, ...], d: Dialect, names: tuple[str, ...]) -> list[Pattern]:
@@ -39,12 +39,12 @@ def _bare(form: tuple[Part, ...], d: Dialect, names: tuple[str, ...]) -> list[Pa
 
 def first_words(d: Dialect) -> list[Pattern]:
     """What no text may begin with: a thought, or a call's object, which counts at the start of a reply for any name."""
-    found: list[Pattern] = []
+    patterns: list[Pattern] = []
     if d.thinking and (word := d.thinking.open.strip()):
-        found.append(tuple(word))
+        patterns.append(tuple(word))
     if d.guard and isinstance(hole := d.call[0], JsonCall):
-        found += json_call.first_keys(hole)
-    return found
+        patterns += json_call.first_keys(hole)
+    return patterns
 
 
 def trigger(text: str, barred: Sequence[Pattern]) -> tuple[str, str]:
@@ -68,12 +68,12 @@ def _ends(text: str, pattern: Pattern) -> bool:
 
 def as_words(barred: Sequence[Pattern]) -> list[str]:
     """The patterns as words in their usual spelling: with double quotes, and a space or none after a colon."""
-    found: list[str] = []
+    words: list[str] = []
     for pattern in barred:
         for space in ("", " "):
             places: list[tuple[str, ...]] = [
                 place if isinstance(place, tuple) else (place[:1] or (space if pattern[i - 1] == ":" else ""),)
                 for i, place in enumerate(pattern)
             ]
-            found += map("".join, product(*places))
-    return list(dict.fromkeys(found))
+            words += map("".join, product(*places))
+    return list(dict.fromkeys(words))

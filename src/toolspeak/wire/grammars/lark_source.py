@@ -76,11 +76,11 @@ def _check(rules: Mapping[str, Node]) -> None:
 def _read(text: str) -> dict[str, Node]:
     """The rules by name. Raises ValueError for anything unsupported."""
     rules: dict[str, Node] = {}
-    found = list(BEGINS.finditer(text))
-    if text[: found[0].start() if found else None].strip():
+    starts = list(BEGINS.finditer(text))
+    if text[: starts[0].start() if starts else None].strip():
         raise ValueError("a text before the first rule")
-    ends = [*(match.start() for match in found[1:]), len(text)]
-    for match, end in zip(found, ends, strict=True):
+    ends = [*(match.start() for match in starts[1:]), len(text)]
+    for match, end in zip(starts, ends, strict=True):
         if match["order"]:
             rules |= _imported(text[match.start() : end].strip())
         else:
@@ -125,10 +125,10 @@ class _Rule:
         return match["mark"]
 
     def options(self) -> Node:
-        found = [self.sequence()]
+        nodes = [self.sequence()]
         while self.mark("|"):
-            found.append(self.sequence())
-        return alt(*found)
+            nodes.append(self.sequence())
+        return alt(*nodes)
 
     def sequence(self) -> Node:
         parts: list[Node] = []
@@ -245,12 +245,12 @@ def _first(node: Node, rules: Mapping[str, Node]) -> set[str]:
     """The rules that a node may begin with."""
     if isinstance(node, Ref):
         return {node.name}
-    found: set[str] = set()
+    names: set[str] = set()
     for part in _parts(node):
-        found |= _first(part, rules)
+        names |= _first(part, rules)
         if isinstance(node, Seq) and not _may_be_empty(part, rules):
             break
-    return found
+    return names
 
 
 class _Building:

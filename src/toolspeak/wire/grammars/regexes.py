@@ -27,13 +27,13 @@ WORD: Ranges = ((48, 57), (65, 90), (95, 95), (97, 122))
 
 def union(*sets: Iterable[tuple[int, int]]) -> Ranges:
     """The union of several sets."""
-    made: list[tuple[int, int]] = []
+    merged: list[tuple[int, int]] = []
     for low, high in sorted(pair for one in sets for pair in one):
-        if made and low <= made[-1][1] + 1:
-            made[-1] = made[-1][0], max(high, made[-1][1])
+        if merged and low <= merged[-1][1] + 1:
+            merged[-1] = merged[-1][0], max(high, merged[-1][1])
         else:
-            made.append((low, high))
-    return tuple(made)
+            merged.append((low, high))
+    return tuple(merged)
 
 
 def complement(ranges: Ranges) -> Ranges:
@@ -94,11 +94,11 @@ class _Regex:
         return c
 
     def options(self) -> Node:
-        found = [self.sequence()]
+        nodes = [self.sequence()]
         while self.peek() == "|":
             self.at += 1
-            found.append(self.sequence())
-        return alt(*found)
+            nodes.append(self.sequence())
+        return alt(*nodes)
 
     def sequence(self) -> Node:
         parts: list[Node] = []
@@ -159,15 +159,15 @@ class _Regex:
         """A set in brackets."""
         negated = self.peek() == "^"
         self.at += negated
-        found: list[Ranges] = []
-        while self.peek() != "]" or not found:
+        parts: list[Ranges] = []
+        while self.peek() != "]" or not parts:
             low = self.member()
             if self.peek() == "-" and self.pattern[self.at + 1 : self.at + 2] not in ("]", ""):
                 self.at += 1
                 low = ((low[0][0], self.member()[0][1]),)
-            found.append(low)
+            parts.append(low)
         self.at += 1
-        ranges = union(*found)
+        ranges = union(*parts)
         return complement(ranges) if negated else ranges
 
     def member(self) -> Ranges:

@@ -137,8 +137,8 @@ def alt(*nodes: Node) -> Node:
     """One of the nodes."""
     flat = list(_flat(nodes))
     options = tuple(dict.fromkeys(node for node in flat if node != EMPTY))
-    found = Alt(options) if len(options) > 1 else seq(*options)
-    return opt(found) if EMPTY in flat else found
+    choice = Alt(options) if len(options) > 1 else seq(*options)
+    return opt(choice) if EMPTY in flat else choice
 
 
 def _flat(nodes: Iterable[Node]) -> Iterable[Node]:

@@ -66,9 +66,9 @@ class Style:
             return chars_of(ranges)
         special = ranges_of(chars(*letters.special))
         plain, escaped = without(ranges, special), without(ranges, complement(union(special, CODES_OF_SHORT)))
-        found = [chr(c) for low, high in escaped for c in range(low, high + 1)]
-        known = [Lit(self._escaped(c)) for c in found if c >= " " or c in SHORT]
-        codes = [seq(Lit(self._escaped("\x01")[:-2]), chars("0", "1"), HEX)] if len(found) > len(known) else []
+        points = [chr(c) for low, high in escaped for c in range(low, high + 1)]
+        known = [Lit(self._escaped(c)) for c in points if c >= " " or c in SHORT]
+        codes = [seq(Lit(self._escaped("\x01")[:-2]), chars("0", "1"), HEX)] if len(points) > len(known) else []
         return alt(*([chars_of(plain)] if plain else []), *known, *codes)
 
     def _escaped(self, c: str) -> str:
@@ -229,13 +229,13 @@ class Values:
     def _fitting(self, s: Schema) -> Node | None:
         """A string that matches the grammar in its schema; None if it cannot be expressed."""
         style = self.style
-        found: list[Node] = []
+        nodes: list[Node] = []
         for quote, letters in style.quotes:
             text = fitting_text(s, partial(style.spell, letters), self.rules, style.name + quote)
             if text is None:
                 return None
-            found.append(seq(Lit(quote), text, Lit(quote)))
-        return alt(*found)
+            nodes.append(seq(Lit(quote), text, Lit(quote)))
+        return alt(*nodes)
 
     def any(self) -> Node:
         """Any value."""

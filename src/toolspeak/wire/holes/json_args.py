@@ -153,9 +153,9 @@ def _alone(s: State, offset: int, follow: tuple[str, ...]) -> Scan[bool]:
         i = next_visible(s.text, start, s.closed)
         if i == -1:
             return s.closed
-        found = None if i is None else comes(s.text, i, follow, s.closed)
-        if found is not None:
-            return found
+        match = None if i is None else comes(s.text, i, follow, s.closed)
+        if match is not None:
+            return match
         yield
 
 
@@ -177,12 +177,12 @@ def _plain(s: State, ends: Marks | None) -> Scan[None]:
     while True:
         text, pos = s.text, s.pos
         m = (ends.full if s.closed else ends.search)(text, pos) if ends else None
-        found = s.closed or (m is not None and m.lastindex)
+        is_end = s.closed or (m is not None and m.lastindex)
         stop = m.start() if m else len(text)
         keep = stop - text.endswith("\n", pos, stop)
         s.emit_arguments(escaped(text[pos:keep]))
-        s.pos = stop if found else keep
-        if found:
+        s.pos = stop if is_end else keep
+        if is_end:
             return
         if keep == len(text):
             s.fast_search, s.fast_event = ends.fast_search if ends else IN_STRING, ArgumentsDelta
@@ -241,11 +241,11 @@ class _Encoded(Machine):
                 s.pos += 1
                 self.mode = None
                 return self.close()
-            found = unescaped(text, end, s.closed)
-            if found is None:
+            escape = unescaped(text, end, s.closed)
+            if escape is None:
                 return False
-            s.pos += found[1]
-            self.give(found[0])
+            s.pos += escape[1]
+            self.give(escape[0])
 
     def clean(self) -> bool:
         """Passes on content that needs no change. Returns whether more text is needed."""

@@ -33,8 +33,8 @@ def write(hole: JsonCall, call: ToolCall) -> str:
     """The object of a call. Arguments that are text already stay unchanged."""
     encoded = hole.encoded == "always" or (hole.encoded == "text" and bool(call.json))
     laid_out = hole.indent is not None and call.arguments and not encoded
-    given = call.arguments if laid_out else call.json or call.arguments
-    call_id, arguments = quoted(call.id), json_args.write(given, encoded, hole.indent)
+    source = call.arguments if laid_out else call.json or call.arguments
+    call_id, arguments = quoted(call.id), json_args.write(source, encoded, hole.indent)
     values = {NAME: quoted(call.name), ID: call_id, INDEX: call_id, ARGS: arguments, TEXT: '""'}
     rows: list[str] = []
     for key, slot in hole.keys:
@@ -119,10 +119,10 @@ def openings(hole: JsonCall, names: Sequence[str]) -> list[Pattern]:
     """How calls of these tools may begin if they have no mark of their own."""
     keys = [*hole.keys, *hole.also]
     named = _name_keys(keys)
-    found: list[Pattern] = [(QUOTE, named, QUOTE, "", ":", "", QUOTE, tuple(names), QUOTE)] if named else []
-    if NAME in dict(keys) and len(found) < len(keys):
-        found.append(("{", "", QUOTE, tuple(names), QUOTE))
-    return found
+    patterns: list[Pattern] = [(QUOTE, named, QUOTE, "", ":", "", QUOTE, tuple(names), QUOTE)] if named else []
+    if NAME in dict(keys) and len(patterns) < len(keys):
+        patterns.append(("{", "", QUOTE, tuple(names), QUOTE))
+    return patterns
 
 
 def first_keys(hole: JsonCall) -> list[Pattern]:

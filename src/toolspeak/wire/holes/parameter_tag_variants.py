@@ -40,16 +40,16 @@ class SpelledOpener:
 def opener(s: Source, offset: int, fits: Callable[[str], bool]) -> Scan[SpelledOpener | None]:
     """The opener `offset` characters ahead after whitespace, if there is one and its key `fits`. Consumes nothing."""
     start = yield from ahead(s, offset, ("<",))
-    found = (yield from token_ahead(s, start, (">",))) if start > 0 else None
-    m = SPELLED(found[0]) if found else None
-    if m is None or found is None:
+    token = (yield from token_ahead(s, start, (">",))) if start > 0 else None
+    m = SPELLED(token[0]) if token else None
+    if m is None or token is None:
         return None
     key = (m["key"] or m["tag"]).strip()
     if not fits(key):
         return None
     name = m["word"] or key
     closers = tuple(dict.fromkeys((f"</{m['mark']}{name}>", f"</{name}>")))
-    return SpelledOpener(f"<{found[0]}>", start + len(found[0]) + 1, key, m["type"] or "", closers)
+    return SpelledOpener(f"<{token[0]}>", start + len(token[0]) + 1, key, m["type"] or "", closers)
 
 
 def unquoted(key: str) -> str:

@@ -51,8 +51,8 @@ def read(
 def write(hole: Tagged, arguments: Mapping[str, Any]) -> str:
     """The arguments in the dialect's syntax: strings verbatim, anything else as JSON."""
     return "".join(
-        f"{hole.open}{key}{_type(hole, given)}{hole.mid}{_text(hole, given)}{hole.close}"
-        for key, given in arguments.items()
+        f"{hole.open}{key}{_type(hole, value)}{hole.mid}{_text(hole, value)}{hole.close}"
+        for key, value in arguments.items()
     )
 
 

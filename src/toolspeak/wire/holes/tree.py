@@ -185,8 +185,8 @@ class _Reader:
         it."""
         s = self.s
         s.pos = SPACE(s.text, s.pos).end()
-        found = yield from token_ahead(s, len(before), TAG_END)
-        return found[0] if found else ""
+        token = yield from token_ahead(s, len(before), TAG_END)
+        return token[0] if token else ""
 
     def eat(self, before: str, tag: str) -> None:
         self.s.pos += len(before) + len(tag) + 1
@@ -223,10 +223,10 @@ class _Reader:
         shut, other = (self.s.text.endswith(word, 0, self.s.pos + end) for word in (self.shuts, self.opens))
         if not shut and not other:
             return True
-        found = yield from token_ahead(self.s, end, TAG_END)
-        if found is None:
+        token = yield from token_ahead(self.s, end, TAG_END)
+        if token is None:
             return False
-        return self.tags[found[0]] > 0 if shut else "<" not in found[0]
+        return self.tags[token[0]] > 0 if shut else "<" not in token[0]
 
     def runs_out(self, end: int) -> Scan[bool]:
         """Whether from there on there are only words that may follow a call."""
@@ -249,17 +249,17 @@ def write(hole: Tree, arguments: Mapping[str, Any]) -> str:
             if shut:
                 parts.append(shut.pop())
             continue
-        tag, given = following
+        tag, value = following
         parts.append(f"{hole.mark}<{tag}>")
         closer = f"{hole.mark}</{tag}>"
-        if isinstance(given, Mapping):
-            todo.append(iter(cast("Mapping[str, Any]", given).items()))
+        if isinstance(value, Mapping):
+            todo.append(iter(cast("Mapping[str, Any]", value).items()))
             shut.append(closer)
-        elif isinstance(given, (list, tuple)):
-            todo.append(iter([(hole.item, one) for one in cast("list[Any]", given)]))
+        elif isinstance(value, (list, tuple)):
+            todo.append(iter([(hole.item, one) for one in cast("list[Any]", value)]))
             shut.append(closer)
         else:
-            parts.append(_scalar(given) + closer)
+            parts.append(_scalar(value) + closer)
     return "".join(parts)
 
 

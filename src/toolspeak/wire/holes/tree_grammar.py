@@ -71,13 +71,13 @@ class TreeGrammar:
         return alt(*(seq(head, node, Lit(close)) for node in self._inside(sub, types)))
 
     def _inside(self, sub: Any, types: Kinds) -> list[Node]:
-        found: list[Node] = []
+        nodes: list[Node] = []
         if scalars := sorted(simple(types) & {"boolean", "integer", "number"}):
-            found.append(alt(*(JsonNode(part_of(sub, self.root, kind)) for kind in scalars)))
+            nodes.append(alt(*(JsonNode(part_of(sub, self.root, kind)) for kind in scalars)))
         if "object" in types:
-            found.append(self.fields(narrowed(sub, self.root, "object")))
+            nodes.append(self.fields(narrowed(sub, self.root, "object")))
         if "array" in types:
-            found.append(Repeat(self.element(self.hole.item, narrowed(sub, self.root, "array").get("items", {}))))
+            nodes.append(Repeat(self.element(self.hole.item, narrowed(sub, self.root, "array").get("items", {}))))
         if "null" in types:
-            found.append(NOTHING)
-        return found
+            nodes.append(NOTHING)
+        return nodes

@@ -58,10 +58,10 @@ def text_until(s: Source, words: tuple[str, ...], closes: Closes, emit: Emit, de
     wanted = marks(words, SPECIAL)
     hit = _fast_search(s, words, emit) or (yield from until(s, wanted, emit, delta))
     while hit is not None:
-        kept = yield from closes(hit)
-        if kept is None:
+        text = yield from closes(hit)
+        if text is None:
             return
-        emit(kept)
+        emit(text)
         hit = yield from until(s, wanted, emit, delta)
     raise Malformed("unclosed value")
 
@@ -139,8 +139,8 @@ def as_json(text: str, allowed: Kinds, note: Note) -> str:
     if kind == "string" and "string" not in allowed:
         note("kept-as-text", body[:40])
         return body
-    if body and not kind and (made := _repaired(body, allowed, note)):
-        return made
+    if body and not kind and (repaired := _repaired(body, allowed, note)):
+        return repaired
     if "string" not in allowed:
         if plain := _unescaped(body):
             note("escaped-value", body[:40])
@@ -196,11 +196,11 @@ def _unescaped(body: str) -> str:
 
 def _transcoded(body: str, kind: str, note: Note) -> str | None:
     """A Python literal that is far from JSON as JSON: a list or a dict, judging by its beginning."""
-    made = keywords.transcode(body)
-    if not made or OPENS.get(made[0]) != kind:
+    text = keywords.transcode(body)
+    if not text or OPENS.get(text[0]) != kind:
         return None
     note("python-literal", "")
-    return made
+    return text
 
 
 def called(s: State, call: tuple[str, ...]) -> Scan[str]:

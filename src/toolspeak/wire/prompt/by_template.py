@@ -100,8 +100,8 @@ def fitted(turns: Sequence[Turn], d: Dialect, known: Abilities, want: PromptOpti
     turns = with_ids(turns, form)
     opening: list[Placed] = []
     if want.tools and not known.tools:
-        told, turns = opened(turns, d, want, notes)
-        opening = [(0, dict(message)) for message in told]
+        first, turns = opened(turns, d, want, notes)
+        opening = [(0, dict(message)) for message in first]
     if not known.beside:
         turns = text_apart(turns)
     if not known.parallel:
@@ -144,10 +144,10 @@ def _lost_texts(job: Job, prompt: str, rows: Sequence[Placed]) -> list[Note]:
     seen: list[Placeholder] = []
     marked = [_marked(at, row, seen) for at, row in rows]
     try:
-        shown = job.render(marked)
+        rendered = job.render(marked)
     except TemplateError:
         return [Note(w.rule, w.where) for w in seen if w.text not in prompt]
-    return [Note(w.rule, w.where) for w in seen if w.word not in shown]
+    return [Note(w.rule, w.where) for w in seen if w.word not in rendered]
 
 
 def _marked(at: int, row: Row, seen: list[Placeholder]) -> Row:

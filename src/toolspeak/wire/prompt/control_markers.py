@@ -94,8 +94,8 @@ def cleaner(
 
     def whole(text: str, pattern: re.Pattern[str]) -> str:
         for left in _after_removal(text, removed):
-            if made := next((match for match in pattern.finditer(left) if match.lastindex), None):
-                _note(notes, made[0] + made[made.lastindex or 0])
+            if marker := next((match for match in pattern.finditer(left) if match.lastindex), None):
+                _note(notes, marker[0] + marker[marker.lastindex or 0])
                 return ANY_SYMBOL.sub(lambda match: match[0] + INVISIBLE, text)
         return replaced(pattern, broken, text, ahead)
 

@@ -113,9 +113,9 @@ def _markers(d: Dialect | None, template: str, special: tuple[str, ...]) -> tupl
 
 @lru_cache(256)
 def _of_dialect(d: Dialect) -> tuple[str, ...]:
-    told = replace(d, fences=(), models=(), speech=replace(d.speech, opening=(), system=""))
+    shortened = replace(d, fences=(), models=(), speech=replace(d.speech, opening=(), system=""))
     whole = [word.strip() for word in (*d.control, *d.frame, *d.stop)]
-    literals = list(_literals(told))
+    literals = list(_literals(shortened))
     labels = [*filter(LABEL.fullmatch, whole)]
     if labels:  # also those of a call
         labels += filter(LABEL.fullmatch, map(str.strip, literals))

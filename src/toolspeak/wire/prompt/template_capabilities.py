@@ -64,13 +64,13 @@ class Abilities:
 @lru_cache(64)
 def abilities(template: str) -> Abilities:
     """The capabilities of the template, found by rendering small conversations in several ways."""
-    found = {(a, blank): _attempt(template, _conversation(a, blank)) for a in (True, False) for blank in ("", None)}
-    right = [key for key, sample in found.items() if "probe_value" in sample and '\\"probe_value' not in sample]
+    samples = {(a, blank): _attempt(template, _conversation(a, blank)) for a in (True, False) for blank in ("", None)}
+    right = [key for key, sample in samples.items() if "probe_value" in sample and '\\"probe_value' not in sample]
     right.sort(
-        key=lambda key: "'probe_key'" in found[key]
+        key=lambda key: "'probe_key'" in samples[key]
     )  # a dict printed by Python is no JSON, so prefer another form
     objects, blank = right[0] if right else (True, "")
-    sample = found[objects, blank] if right else ""
+    sample = samples[objects, blank] if right else ""
     two = _attempt(template, _conversation(objects, blank, (CALL, OTHER)))
     long = _attempt(template, _conversation(objects, blank, (replace(CALL, id="call_1"),)))
     beside = _attempt(template, _conversation(objects, "probe_text"))
@@ -90,7 +90,7 @@ def abilities(template: str) -> Abilities:
         short=bool(right) and not long,
         blank=blank,
         thought=next(
-            (key for key, shown in zip(THOUGHTS, thoughts, strict=True) if "probe_thought" in shown), THOUGHTS[0]
+            (key for key, text in zip(THOUGHTS, thoughts, strict=True) if "probe_thought" in text), THOUGHTS[0]
         ),
         sample=sample,
     )
@@ -111,9 +111,9 @@ def _conversation(
         arguments = call.arguments if objects else json.dumps(call.arguments)
         return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
-    asked = {"role": "assistant", "content": blank, "tool_calls": [row(call) for call in calls], **(more or {})}
+    turn = {"role": "assistant", "content": blank, "tool_calls": [row(call) for call in calls], **(more or {})}
     results = [{"role": "tool", "tool_call_id": c.id, "name": c.name, "content": "probe_result"} for c in calls]
-    return [USER, asked, *results]
+    return [USER, turn, *results]
 
 
 def speaks(template: str, d: Dialect) -> bool:
@@ -121,10 +121,10 @@ def speaks(template: str, d: Dialect) -> bool:
     known = abilities(template)
     if not (known.calls and known.results and all(w in known.sample for w in literals(d))):
         return False
-    told = known.sample.rpartition(str(USER["content"]))[
+    answer = known.sample.rpartition(str(USER["content"]))[
         2
     ]  # only after the question: the declaration of tools may have example calls
-    calls = parse(told, replace(d, forms=()), (Tool(CALL.name),), "").calls
+    calls = parse(answer, replace(d, forms=()), (Tool(CALL.name),), "").calls
     return any(call.name == CALL.name and call.arguments == CALL.arguments for call in calls)
 
 

@@ -69,11 +69,11 @@ def _answer(turn: Turn, message: Message, called: Sequence[tuple[ToolCall, int]]
 
 
 def _role(message: Message) -> str:
-    given = message.get("role")
-    role = given.lower() if isinstance(given, str) else ""
+    name = message.get("role")
+    role = name.lower() if isinstance(name, str) else ""
     role = {"developer": "system", "function": "tool"}.get(role, role)
     if role not in ROLES:
-        raise TemplateError(f"Invalid role {given}. Only {', '.join(ROLES)} are supported.")
+        raise TemplateError(f"Invalid role {name}. Only {', '.join(ROLES)} are supported.")
     return role
 
 
@@ -108,11 +108,11 @@ def _call(row: object, i: int, notes: list[Note]) -> ToolCall:
     function: object = call.get("function")
     if not isinstance(function, Mapping):
         raise TemplateError(f'{where}: "function" must be provided for tool call')
-    told = cast("Mapping[str, Any]", function)
-    name = told.get("name")
+    fields = cast("Mapping[str, Any]", function)
+    name = fields.get("name")
     if not isinstance(name, str) or not name:
         raise TemplateError(f'{where}: "name" must be provided for the function in tool call')
-    return _arguments(ToolCall(str(call.get("id") or ""), name, {}), told.get("arguments"), where, notes)
+    return _arguments(ToolCall(str(call.get("id") or ""), name, {}), fields.get("arguments"), where, notes)
 
 
 def _arguments(call: ToolCall, arguments: object, where: str, notes: list[Note]) -> ToolCall:

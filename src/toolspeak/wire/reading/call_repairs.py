@@ -67,11 +67,11 @@ def closing(s: State, closers: Sequence[str], legal: tuple[str, ...]) -> Scan[No
     """Reads what closes a section: the list, the section itself, the fence around it."""
     words = [word for closer in closers for word in literal_words(closer)]
     for word in words:
-        found = bool((yield from at(s, word)))
-        if not found:
-            found = yield from missing(s, word, (*words, *legal))
+        present = bool((yield from at(s, word)))
+        if not present:
+            present = yield from missing(s, word, (*words, *legal))
         if s.complete_call:
-            s.complete_call.open_ended = not found
+            s.complete_call.open_ended = not present
 
 
 def after_call(s: State, strays: tuple[str, ...], openers: tuple[str, ...]) -> Scan[None]:

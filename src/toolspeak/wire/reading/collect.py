@@ -49,10 +49,10 @@ def collect(events: Iterable[Event], decoded: Decoded | None = None) -> Reply:
     `decoded` maps the id of a text to the text and its JSON value, if that is known. A call whose JSON is no object
     has no arguments and is not whole. For a run, the texts of all turns are joined.
     """
-    made = Collector()
+    collector = Collector()
     for event in events:
-        made.feed(event)
-    return made.reply(decoded)
+        collector.feed(event)
+    return collector.reply(decoded)
 
 
 class Collector:
@@ -107,10 +107,10 @@ class Collector:
         """The reply so far."""
         calls = tuple(_call(o, decoded or {}) for o in self._opened)
         notes = [*self._notes, *(note for call in calls for note in call.notes if note.rule == "not-an-object")]
-        said, reasoned = self._text.getvalue(), self._thought.getvalue()
-        message = assistant(said, reasoned, calls)
-        told = tuple(self._logprobs)
-        return Reply(said, reasoned, calls, self._finish, tuple(notes), self._usage, [message], logprobs=told)
+        text, reasoned = self._text.getvalue(), self._thought.getvalue()
+        message = assistant(text, reasoned, calls)
+        logprobs = tuple(self._logprobs)
+        return Reply(text, reasoned, calls, self._finish, tuple(notes), self._usage, [message], logprobs=logprobs)
 
 
 def assistant(text: str, thought: str = "", calls: Iterable[ToolCall] = ()) -> Message:

@@ -355,13 +355,13 @@ class JsonReader(Machine):
             s.pos += len(pair)
             self.emit(pair)
             return True
-        found = repaired_escape(s.text, s.pos, s.closed)
-        if found is None:
+        repair = repaired_escape(s.text, s.pos, s.closed)
+        if repair is None:
             return False
-        s.pos += found[1]
-        self.emit(found[0])
-        if found[2]:
-            note("bad-escape" if found[1] == len(pair) else "lone-surrogate", pair if found[1] == len(pair) else "")
+        s.pos += repair[1]
+        self.emit(repair[0])
+        if repair[2]:
+            note("bad-escape" if repair[1] == len(pair) else "lone-surrogate", pair if repair[1] == len(pair) else "")
         return True
 
     def closes(self, quote: str, i: int) -> bool | None:

@@ -50,26 +50,26 @@ def unescaped(text: str, i: int, closed: bool) -> tuple[str, int] | None:
         return None
     if pair[1:] != "u":
         return ESCAPES.get(pair[1:], pair), len(pair)
-    found = escape(text, i, closed)
-    return found and ((found[0], found[1]) if found[1] > 1 else (pair, 2))
+    parsed = escape(text, i, closed)
+    return parsed and ((parsed[0], parsed[1]) if parsed[1] > 1 else (pair, 2))
 
 
 def unescape(s: Source) -> Scan[str]:
     """The text of the next escape, which is consumed."""
-    while (found := unescaped(s.text, s.pos, s.closed)) is None:
+    while (parsed := unescaped(s.text, s.pos, s.closed)) is None:
         yield
-    s.pos += found[1]
-    return found[0]
+    s.pos += parsed[1]
+    return parsed[0]
 
 
 def repaired_escape(text: str, i: int, closed: bool) -> tuple[str, int, str] | None:
     """What the escape at `i`, which may be no legal one, is in a JSON string; its length, and the rule of the repair.
     None if more text is needed."""
     pair = text[i : i + 2]
-    found = escape(text, i, closed) if pair[1:] == "u" else ("", 1, False)
-    if found is None:
+    parsed = escape(text, i, closed) if pair[1:] == "u" else ("", 1, False)
+    if parsed is None:
         return None
-    _, size, lone = found
+    _, size, lone = parsed
     if size > 1:
         return ("\\ufffd", size, "lone-surrogate") if lone else (text[i : i + size], size, "")
     if pair == "\\'":

@@ -249,20 +249,20 @@ def _call_openers(d: Dialect) -> dict[str, Entry]:
     """The words that may begin calls. If a word has several meanings, the first counts."""
     if d.header:
         return _entries_in_messages(d)
-    found = _section_openers(d) | _opened_without_section(d)
+    entries = _section_openers(d) | _opened_without_section(d)
     for more in (_form_openers(d), _object_openers(d), _inner(d)):
-        found |= {word: entry for word, entry in more.items() if word not in found}
-    return found
+        entries |= {word: entry for word, entry in more.items() if word not in entries}
+    return entries
 
 
 def _section_openers(d: Dialect) -> dict[str, Entry]:
     """The words that open a section of calls."""
-    found: dict[str, Entry] = {}
+    entries: dict[str, Entry] = {}
     for opener, closer in ((d.open, d.close), *d.also):
         if opener.strip():
             head, *rest = literal_words(opener)
-            found.setdefault(head, Entry(_forms(d), tuple(rest), closer, section=True))
-    return found
+            entries.setdefault(head, Entry(_forms(d), tuple(rest), closer, section=True))
+    return entries
 
 
 def _opened_without_section(d: Dialect) -> dict[str, Entry]:
@@ -292,11 +292,11 @@ def _first_literal(form: Form) -> tuple[str, ...]:
 
 def _form_openers(d: Dialect) -> dict[str, Entry]:
     """The words that open calls in other forms."""
-    found: dict[str, Entry] = {}
+    entries: dict[str, Entry] = {}
     for form in _openers(d):
         if isinstance(form[0], str):
-            found.setdefault(literal_words(form[0])[0], Entry((form,), eaten=1))
-    return found
+            entries.setdefault(literal_words(form[0])[0], Entry((form,), eaten=1))
+    return entries
 
 
 def _object_openers(d: Dialect) -> dict[str, Entry]:
@@ -316,11 +316,11 @@ def _object_openers(d: Dialect) -> dict[str, Entry]:
 def _entries_in_messages(d: Dialect) -> dict[str, Entry]:
     """The words that may begin a call inside a message: one without its marks, and one without a recipient."""
     forms = (form for form in d.forms if isinstance(form[0], str))
-    found = {literal_words(str(form[0]))[0]: Entry((form,), eaten=1, formal=False, strict=True) for form in forms}
+    entries = {literal_words(str(form[0]))[0]: Entry((form,), eaten=1, formal=False, strict=True) for form in forms}
     head, *rest = literal_words(d.open) or [""]
     if head and NAME in d.call:
-        found[head] = Entry(_forms(d), tuple(rest), d.close, section=True, strict=True)
-    return found
+        entries[head] = Entry(_forms(d), tuple(rest), d.close, section=True, strict=True)
+    return entries
 
 
 def _openers(d: Dialect) -> tuple[Form, ...]:

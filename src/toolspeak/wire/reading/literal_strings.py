@@ -139,10 +139,10 @@ class StringReader(Machine):
     def escape(self) -> bool:
         """A backslash escape that is not a simple one; in a raw string, one at the end of the text."""
         s = self.s
-        found = literals.escape(s.text, s.pos, s.closed)
-        if found is None:
+        parsed = literals.escape(s.text, s.pos, s.closed)
+        if parsed is None:
             return False
-        text, size, lone = found
+        text, size, lone = parsed
         if lone:
             self.note("lone-surrogate", "")
         self.emit(escaped(text))

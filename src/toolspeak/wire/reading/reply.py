@@ -213,8 +213,8 @@ def _until_limit(s: State, wanted: Marks, emit: Callable[[str], None], size: lis
     while True:
         try:
             next(scan)
-        except StopIteration as found:
-            return found.value
+        except StopIteration as stop:
+            return stop.value
         if size[0] > DRAFT:
             scan.close()
             return None

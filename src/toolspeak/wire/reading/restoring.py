@@ -70,11 +70,11 @@ class Restorer:
 
     def _flush(self, out: list[Event]) -> None:
         """Emits what was held back."""
-        held, last = self._buffer, self._last
+        pending, last = self._buffer, self._last
         self._buffer = self._last = ""
-        if self._kind is ArgumentsDelta and held:
-            out.append(ArgumentsDelta(held))
-        elif self._kind in (TextDelta, ThoughtDelta) and (rest := restore(last + held)[len(last) :]):
+        if self._kind is ArgumentsDelta and pending:
+            out.append(ArgumentsDelta(pending))
+        elif self._kind in (TextDelta, ThoughtDelta) and (rest := restore(last + pending)[len(last) :]):
             out.append(TextDelta(rest) if self._kind is TextDelta else ThoughtDelta(rest))
 
     def _text(self, text: str) -> str:

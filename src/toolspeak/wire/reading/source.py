@@ -182,15 +182,15 @@ class Marks:
             return re.escape(word) + (f"(?!(?:{wait})?\\Z)" if rest else "") + "()"
 
         # Every branch begins with a literal letter, so that the regex engine can skip ahead: five times faster.
-        found = "|".join([*map(whole, ordered), *(half + "\\Z" for half in map(_opening, ordered) if half)])
-        self.search = re.compile(found).search
+        pattern = "|".join([*map(whole, ordered), *(half + "\\Z" for half in map(_opening, ordered) if half)])
+        self.search = re.compile(pattern).search
         self.full = re.compile("(" + "|".join(map(re.escape, ordered)) + ")").search
         first = sorted({w[0] for w in ordered})
         rare = not any(c.isalnum() or c == " " for c in first)
         letters = "".join(map(re.escape, first))
         # If marks begin with rare characters, these alone decide. Otherwise most text would have one of them.
         self.fast_search: Search = re.compile(
-            f"[{letters}{special}]" if rare else found + (f"|[{special}]" if special else "")
+            f"[{letters}{special}]" if rare else pattern + (f"|[{special}]" if special else "")
         ).search
 
 

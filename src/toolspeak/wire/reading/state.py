@@ -223,8 +223,8 @@ class State(Source):
 
     def undo(self, snapshot: Snapshot) -> None:
         """Takes back all events since `snapshot`."""
-        size, self.call_count, given, noted, self.truncated, self.text_above, self.line, self.text_type = snapshot
-        self.used_ids, self.note_keys, self.pending_notes = set(given), set(noted), []
+        size, self.call_count, ids, noted, self.truncated, self.text_above, self.line, self.text_type = snapshot
+        self.used_ids, self.note_keys, self.pending_notes = set(ids), set(noted), []
         self.argument_pieces.clear()
         self.text_pieces.clear()
         self.events_after_call.clear()
