@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -240,11 +241,18 @@ def stored_in(tree: ast.Module) -> Iterator[str]:
                 yield name
 
 
+def class_names() -> Iterator[tuple[str, int]]:
+    """Names of classes, each with how many modules define one: a name has one meaning."""
+    names = [node.name for _, tree in parsed() for node in tree.body if isinstance(node, ast.ClassDef)]
+    yield from Counter(names).items()
+
+
 RATCHETS = {
     "complexity": (complexities, MAX_COMPLEXITY),
     "booleans": (booleans, MAX_BOOLEANS),
     "names": (names_of_files, 0),
     "local names": (local_names, 0),
+    "class names": (class_names, 1),
 }
 
 

@@ -17,7 +17,7 @@ import pytest
 from clock import Clock
 from toolspeak.errors import Refused
 from toolspeak.gateway.config.settings import Store
-from toolspeak.gateway.storage.response_store import Conversation, ResponseStore
+from toolspeak.gateway.storage.response_store import ResponseStore, StoredItems
 from toolspeak.models.scripted import Scripted
 
 ENOUGH = 10_000_000
@@ -50,7 +50,7 @@ def message(text: str, key: str = "") -> dict[str, Any]:
     return {"id": key, "type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
 
 
-async def turn(store: ResponseStore, number: int | str, previous: int | str | None, text: str = "text") -> Conversation:
+async def turn(store: ResponseStore, number: int | str, previous: int | str | None, text: str = "text") -> StoredItems:
     """Adds a turn, as a request does: what it goes on from is read, then it is stored. What it went on from."""
     before = "" if previous is None else f"resp_{previous}"
     earlier = await store.conversation("ann", before, (), ENOUGH)
@@ -82,7 +82,7 @@ def in_file(path: str, word: bytes) -> bool:
 
 
 def test_a_conversation_takes_the_bytes_of_its_turns(store: ResponseStore, path: str) -> None:
-    async def go() -> Conversation:
+    async def go() -> StoredItems:
         for number in range(50):
             await turn(store, number, number - 1 if number else None, "x" * 5000)
         return await store.conversation("ann", "resp_49", (), ENOUGH)

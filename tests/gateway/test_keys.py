@@ -19,7 +19,7 @@ from toolspeak.errors import Refused, UsageError
 from toolspeak.events import Finished, TextDelta
 from toolspeak.gateway.access import keys
 from toolspeak.gateway.access.host_check import check_openness
-from toolspeak.gateway.access.keys import Keys, digest, hashed, new_key
+from toolspeak.gateway.access.keys import KeyRing, digest, hashed, new_key
 from toolspeak.gateway.config.settings import Key, Rates, Settings, Store
 from toolspeak.gateway.limits.rates import Counter
 from toolspeak.models.http.address import is_loopback
@@ -96,7 +96,7 @@ def test_a_key_is_read_from_either_header(serve_models: Callable[..., Any]) -> N
 
 
 def test_a_header_given_twice_is_no_key() -> None:
-    keys = Keys([key(ALICE)])
+    keys = KeyRing([key(ALICE)])
     good = (b"authorization", b"Bearer " + ALICE.encode())
     assert keys.caller([good]) is not None
     with pytest.raises(Refused):
@@ -110,7 +110,7 @@ def test_what_is_found_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPa
     real = hmac.compare_digest
     monkeypatch.setattr(hmac, "compare_digest", lambda a, b: seen.append(b) or real(a, b))
     keys = [key(ALICE), key(BOB), key("carol-too")]
-    assert Keys(keys).caller([(b"x-api-key", ALICE.encode())]) is keys[0]
+    assert KeyRing(keys).caller([(b"x-api-key", ALICE.encode())]) is keys[0]
     assert seen == [keys[0].digest]
 
 
@@ -409,7 +409,7 @@ def test_a_key_is_looked_up_and_not_compared_with_all(monkeypatch: pytest.Monkey
         return real(a, b)
 
     monkeypatch.setattr(keys.hmac, "compare_digest", counted)
-    known = keys.Keys([Key(f"key{i}", keys.digest(f"the-key-of-{i}")) for i in range(1000)])
+    known = keys.KeyRing([Key(f"key{i}", keys.digest(f"the-key-of-{i}")) for i in range(1000)])
     found = known.caller([(b"authorization", b"Bearer the-key-of-777")])
     assert found is not None
     assert (found.name, compared) == ("key777", 1)

@@ -26,9 +26,9 @@ from toolspeak.gateway.access.keys import digest
 from toolspeak.gateway.config.load import parse_config
 from toolspeak.gateway.config.settings import Key
 from toolspeak.gateway.telemetry import traces
-from toolspeak.gateway.telemetry.log_lines import Lines, request_line
+from toolspeak.gateway.telemetry.log_lines import LogLines, request_line
 from toolspeak.gateway.telemetry.metrics import Metrics, only_of
-from toolspeak.gateway.telemetry.request_record import Record, request_id
+from toolspeak.gateway.telemetry.request_record import RequestRecord, request_id
 from toolspeak.gateway.telemetry.traces import Traces
 from toolspeak.models import traced
 from toolspeak.models.pool import Care, Pool
@@ -51,7 +51,7 @@ CHAT: dict[str, Any] = {
 }
 
 
-class Kept(Lines):
+class Kept(LogLines):
     """Keeps the lines."""
 
     def __init__(self) -> None:
@@ -197,14 +197,14 @@ def test_a_fault_of_ours_is_told_without_what_was_said(
             assert status == 500
             assert CANARY not in text
             (record,) = [record for record in caplog.records if record.name.startswith("toolspeak.gateway")]
-            line = Lines(-1).line(record)
+            line = LogLines(-1).line(record)
             assert CANARY not in line
             told = json.loads(line)
             assert told["error"] == "KeyError"
             assert any("test_observed.py" in frame for frame in told["where"])
             assert headers["x-request-id"] in told["message"]
-            assert CANARY in json.loads(Lines(-1, detail=True).line(record))["said"]
-            assert CANARY not in Lines(-1, [CANARY], detail=True).line(record)
+            assert CANARY in json.loads(LogLines(-1, detail=True).line(record))["said"]
+            assert CANARY not in LogLines(-1, [CANARY], detail=True).line(record)
 
     asyncio.run(go())
 
@@ -217,18 +217,18 @@ def test_the_words_of_a_failed_server_are_logged_with_detail_only(
     async def go() -> None:
         failing = Scripted([ServerFailed(words, code=500)], capabilities=["tools"])
         async with serve_models(m=failing) as running:
-            running.gateway.observer.lines = Lines(-1)
+            running.gateway.observer.lines = LogLines(-1)
             status, headers, text = await post(running.url, CHAT)
             assert status == 502
             assert "CUDA" not in text
             (record,) = [one for one in caplog.records if one.name.startswith("toolspeak.gateway")]
-            line = json.loads(Lines(-1).line(record))
+            line = json.loads(LogLines(-1).line(record))
             assert line["level"] == "warning"
             assert line["message"].startswith(
                 f"request {headers['x-request-id']}: the model's server failed: upstream_failed, status 500"
             )
             assert (line["error"], line["said"]) == ("ServerFailed", "serve -v logs it")
-            said = json.loads(Lines(-1, detail=True).line(record))["said"]
+            said = json.loads(LogLines(-1, detail=True).line(record))["said"]
             assert said.startswith("CUDA out of\\x9b memory!")
             assert len(said) < 2100
 
@@ -238,7 +238,7 @@ def test_the_words_of_a_failed_server_are_logged_with_detail_only(
 def test_log_lines_are_json_whatever_is_in_them(tmp_path: Path) -> None:
     path = tmp_path / "log"
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT)
-    lines = Lines(descriptor, ["s3cret"])
+    lines = LogLines(descriptor, ["s3cret"])
     for message, arguments in (
         ("two\nlines, %s and half of a pair \ud800", ("s3cret",)),
         ("wrong %d", ("arguments",)),
@@ -379,7 +379,7 @@ def test_without_a_provider_there_are_no_spans(serve_models: Callable[..., Any])
 
 
 def test_a_record_that_says_little_makes_a_short_line() -> None:
-    record = Record("req_1", "GET", "/v1/models", status=200)
+    record = RequestRecord("req_1", "GET", "/v1/models", status=200)
     record.close(gone=False)
     assert set(json.loads(request_line(record))) == {
         "time", "level", "message", "id", "method", "route", "status", "seconds", "bytes"
@@ -407,7 +407,7 @@ def test_a_key_of_some_models_sees_no_other_in_the_metrics(serve_models: Callabl
 @pytest.mark.parametrize("name", ["m", 'a"b', "a\\b", "a\nb", 'a",model="m'])
 def test_a_line_of_metrics_is_of_the_model_that_it_names(name: str) -> None:
     metrics = Metrics()
-    metrics.count(Record(route="/v1/chat/completions", model=name, status=200))
+    metrics.count(RequestRecord(route="/v1/chat/completions", model=name, status=200))
     assert b"toolspeak_requests_total{" in only_of(metrics.text(), lambda seen: seen == name)
     assert b"toolspeak_requests_total{" not in only_of(metrics.text(), lambda seen: seen != name)
 

@@ -17,10 +17,10 @@ from toolspeak.dialects import get
 from toolspeak.errors import UsageError
 from toolspeak.gateway.access.keys import digest
 from toolspeak.gateway.config.load import parse_config
-from toolspeak.gateway.config.settings import Budget, Key, Page, Store
-from toolspeak.gateway.telemetry.log_lines import Lines
+from toolspeak.gateway.config.settings import Budget, Key, PageSettings, Store
+from toolspeak.gateway.telemetry.log_lines import LogLines
 from toolspeak.gateway.telemetry.observer import Observer
-from toolspeak.gateway.telemetry.request_record import Record
+from toolspeak.gateway.telemetry.request_record import RequestRecord
 from toolspeak.models.scripted import Scripted
 from toolspeak.models.speaker import Speaker
 from toolspeak.policy.policy import Policy
@@ -38,7 +38,7 @@ def weather(city: str) -> str:
     return f"Sunny in {city}"
 
 
-def visit(serve_models: Callable[..., Any], *requests: Any, ui: Page | None, **settings: Any) -> list[Any]:
+def visit(serve_models: Callable[..., Any], *requests: Any, ui: PageSettings | None, **settings: Any) -> list[Any]:
     """What came of each request, (method, path, body, headers): status, headers, text."""
     settings = {"keys": (Key("page", digest(KEY)),), "ui": ui, **settings}
 
@@ -68,13 +68,13 @@ def test_with_a_policy_no_call_runs_past_it(serve_models: Callable[..., Any]) ->
         ("POST", "/ui/api/resume", {**asked, "paused": paused, "answers": {"a": True}}, BEARER),
         ("POST", "/ui/api/resume", {**asked, "paused": paused, "answers": {"a": {"approve": True}}}, BEARER),
     ]
-    page = Page(tools=Toolbox(weather), policy=Policy(ask=["weather"]))
+    page = PageSettings(tools=Toolbox(weather), policy=Policy(ask=["weather"]))
     ran, pasted, wrong, unknown = visit(serve_models, *requests, ui=page)
     assert (ran[0], "calls run only as part of a conversation" in ran[2]) == (403, True)
     assert (pasted[0], "cannot run: give it on the command line" in pasted[2]) == (400, True)
     assert (wrong[0], "expected a Reply, or its JSON" in wrong[2]) == (400, True)
     assert unknown[0] == 400
-    [without] = visit(serve_models, requests[2], ui=Page(tools=Toolbox(weather)))
+    [without] = visit(serve_models, requests[2], ui=PageSettings(tools=Toolbox(weather)))
     assert (without[0], "no policy was given" in without[2]) == (400, True)
 
 
@@ -91,7 +91,7 @@ def test_a_swapped_call_is_not_approved_and_an_approval_is_good_for_once(
 
     call = '<tool_call>\n{"name": "remove", "arguments": {"name": "a"}}\n</tool_call>'
     asked = {"model": "m", "offered": ["remove"]}
-    page = Page(tools=Toolbox(remove), policy=Policy(ask=["remove"]))
+    page = PageSettings(tools=Toolbox(remove), policy=Policy(ask=["remove"]))
 
     async def go() -> list[str]:
         settings = {"keys": (Key("page", digest(KEY)),), "ui": page}
@@ -130,7 +130,7 @@ def test_its_files_need_no_key_and_everything_else_does(serve_models: Callable[.
         ("GET", "/ui/app.py", None, {}),
         ("GET", "/ui/api/about", None, {}),
         ("GET", "/ui/api/about", None, BEARER),
-        ui=Page(),
+        ui=PageSettings(),
     )
     assert (there[0], there[1]["location"]) == (308, "/ui/")
     assert (page[0], page[1]["content-type"]) == (200, "text/html; charset=utf-8")
@@ -156,7 +156,7 @@ def test_no_other_page_may_ask_even_with_the_key(
     serve_models: Callable[..., Any], headers: dict[str, str], code: str
 ) -> None:
     ((status, _, text),) = visit(
-        serve_models, ("GET", "/ui/api/about", None, {**BEARER, **headers}), ui=Page(), cors=("*",)
+        serve_models, ("GET", "/ui/api/about", None, {**BEARER, **headers}), ui=PageSettings(), cors=("*",)
     )
     assert (status, json.loads(text)["error"]["code"]) == (403, code)
     assert "weather" not in text
@@ -211,7 +211,7 @@ def test_control_tokens_within_definitions_do_not_end_them() -> None:
 def test_a_turn_tells_prompt_raw_text_events_and_reply(serve_models: Callable[..., Any]) -> None:
     body = {"model": "m", "messages": [{"role": "user", "content": "Weather in Rome?"}], "offered": ["weather"]}
     ((status, headers, text),) = visit(
-        serve_models, ("POST", "/ui/api/turn", body, BEARER), ui=Page(tools=Toolbox(weather))
+        serve_models, ("POST", "/ui/api/turn", body, BEARER), ui=PageSettings(tools=Toolbox(weather))
     )
     assert status == 200
     assert headers["content-type"].startswith("text/event-stream")
@@ -232,7 +232,7 @@ def test_a_tool_runs_if_it_was_given_at_the_start(serve_models: Callable[..., An
         ("POST", "/ui/api/run", {"name": "weather", "arguments": {"city": "Rome"}}, BEARER),
         ("POST", "/ui/api/run", {"name": "os.system", "arguments": {}}, BEARER),
         ("POST", "/ui/api/run", {"name": "weather", "arguments": {"town": "Rome"}}, BEARER),
-        ui=Page(tools=Toolbox(weather)),
+        ui=PageSettings(tools=Toolbox(weather)),
     )
     assert json.loads(ran[2])["text"] == "Sunny in Rome"
     assert unknown[0] == 400
@@ -256,7 +256,7 @@ def test_a_tool_runs_if_it_was_given_at_the_start(serve_models: Callable[..., An
     ],
 )
 def test_what_cannot_be_is_a_mistake_of_the_client(serve_models: Callable[..., Any], path: str, body: Any) -> None:
-    ((status, _, text),) = visit(serve_models, ("POST", f"/ui/api/{path}", body, BEARER), ui=Page())
+    ((status, _, text),) = visit(serve_models, ("POST", f"/ui/api/{path}", body, BEARER), ui=PageSettings())
     assert 400 <= status < 500, text
     assert json.loads(text)["error"]["message"]
 
@@ -272,7 +272,7 @@ QUESTION = {"model": "m", "messages": [{"role": "user", "content": "Weather in R
 def live(serve_models: Callable[..., Any], *requests: Any, **page: Any) -> list[Any]:
     """What came of requests to a gateway with two keys and a page."""
     keys = (Key("page", digest(KEY)), Key("other", digest(OTHER)))
-    return visit(serve_models, *requests, ui=Page(**page), keys=keys)
+    return visit(serve_models, *requests, ui=PageSettings(**page), keys=keys)
 
 
 def test_a_request_is_kept_with_its_prompt_its_reply_and_what_the_client_got(serve_models: Callable[..., Any]) -> None:
@@ -361,7 +361,7 @@ def test_reports_are_those_of_the_folder_and_no_other_file(serve_models: Callabl
 def test_the_configuration_has_the_page() -> None:
     text = "[models.m]\nupstream = 'scripted:Hi'\n[ui]\nlive = 50\noperators = ['me']\n"
     key = f"[keys.me]\nhash = 'sha256:{'0' * 64}'\n"
-    assert parse_config(text + key).ui == Page(live=50, operators=("me",))
+    assert parse_config(text + key).ui == PageSettings(live=50, operators=("me",))
     assert parse_config("[models.m]\nupstream = 'scripted:Hi'\n").ui is None
     with pytest.raises(UsageError, match=r"workers = 1"):
         parse_config(text + key + "[server]\nworkers = 2\n")
@@ -375,7 +375,7 @@ def test_a_turn_counts_on_the_budget_of_its_key(serve_models: Callable[..., Any]
         serve_models,
         turn,
         turn,
-        ui=Page(),
+        ui=PageSettings(),
         keys=(Key("page", digest(KEY), budget=Budget(tokens=1)),),
         store=Store(str(tmp_path / "counts.sqlite")),
     )
@@ -385,7 +385,7 @@ def test_a_turn_counts_on_the_budget_of_its_key(serve_models: Callable[..., Any]
 
 def test_the_page_fills_no_log_but_its_questions_to_models_are_there(tmp_path: Path) -> None:
     with (tmp_path / "log").open("w+b") as log:
-        observer = Observer(Lines(log.fileno()))
+        observer = Observer(LogLines(log.fileno()))
         for route in ("/ui", "/ui/api/turn"):
-            observer.end(Record("id", "POST", route), None, gone=False)
+            observer.end(RequestRecord("id", "POST", route), None, gone=False)
         assert [json.loads(line)["route"] for line in (tmp_path / "log").read_text().splitlines()] == ["/ui/api/turn"]

@@ -21,7 +21,7 @@ from toolspeak.gateway.config.load import parse_config
 from toolspeak.gateway.config.settings import Audit
 from toolspeak.gateway.generation import answer
 from toolspeak.gateway.telemetry.audit_file import use_audit_file
-from toolspeak.gateway.telemetry.log_lines import Lines
+from toolspeak.gateway.telemetry.log_lines import LogLines
 from toolspeak.models.fallback import calling
 from toolspeak.types import Request
 
@@ -105,7 +105,7 @@ def test_the_gateway_names_the_key_and_digests_a_call_alike(caplog: pytest.LogCa
     ]
     written = os.open(tmp_path / "log", os.O_CREAT | os.O_WRONLY)
     try:
-        lines = Lines(written)
+        lines = LogLines(written)
         logged = [json.loads(lines.line(record)) for record in caplog.records if record.name == "toolspeak.audit"]
     finally:
         os.close(written)

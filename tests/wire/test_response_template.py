@@ -14,7 +14,7 @@ from properties import property_test
 from toolspeak.errors import TemplateError
 from toolspeak.types import Tool
 from toolspeak.wire.decode import parse
-from toolspeak.wire.finding.declared_patterns import GAP, Group, pattern_pieces
+from toolspeak.wire.finding.declared_patterns import GAP, PatternGroup, pattern_pieces
 from toolspeak.wire.finding.response_template import from_response_template
 from toolspeak.wire.prompt.calls import write_calls
 
@@ -318,10 +318,10 @@ def test_any_declaration_is_read_or_refused(value: Any, config: dict[str, Any], 
     ("pattern", "expected"),
     [
         (r"<\|a\|>", ("<|a|>",)),
-        (r"<a>\s*<b=(?P<name>[\w.]+)>\n?", ("<a>\n<b=", Group("name"), ">\n")),
+        (r"<a>\s*<b=(?P<name>[\w.]+)>\n?", ("<a>\n<b=", PatternGroup("name"), ">\n")),
         (r"(?:^|<think>\s*)", ("<think>\n",)),
         (r"(?:<\|m\|>)?[^<]*<\|k\|>", ("<|k|>",)),
-        (r"to=(?P<name>\w+).*?<m>", ("to=", Group("name"), GAP, "<m>")),
+        (r"to=(?P<name>\w+).*?<m>", ("to=", PatternGroup("name"), GAP, "<m>")),
         (r"a\tb", ("a\tb",)),
         ("", ()),
     ],

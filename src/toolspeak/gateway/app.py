@@ -21,7 +21,7 @@ from ..models.offload import offloaded, reply_size
 from ..models.pool import on_retry
 from ..types import Reply, Request, Schema, ToolCall
 from .access.auth import Authenticator
-from .batches.line_request import Answer, LineRequest
+from .batches.line_request import LineRequest, LineResponse
 from .batches.worker import BatchWorker
 from .body import Gone, check_head, checked_body, read_body
 from .call_policy import policed
@@ -149,7 +149,7 @@ class Gateway:
                 exchange.headers.append((b"connection", b"close"))
             await self._handle(exchange, page.let_in if page else self.auth.let_in)
 
-    async def answer_line(self, owner: str, path: str, body: bytes) -> Answer:
+    async def answer_line(self, owner: str, path: str, body: bytes) -> LineResponse:
         """Answer a line of a batch as a request of its owner, but with the priority of background work."""
         line = LineRequest(path, body)
         record, span = self.observer.begin("POST", line.scope["headers"])

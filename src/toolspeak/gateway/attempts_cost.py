@@ -10,7 +10,7 @@ from ..types import Request, Usage
 from ..wire.reading.collect import add_usage
 
 
-class Spent:
+class AttemptsUsage:
     """The usage of all attempts at a reply. An error gets it too, estimated from the attempts if it was not reported."""
 
     def __init__(self, request: Request) -> None:
@@ -21,7 +21,7 @@ class Spent:
         """Add the usage of one attempt."""
         self.usage = add_usage(self.usage, usage)
 
-    def __enter__(self) -> Spent:
+    def __enter__(self) -> AttemptsUsage:
         return self
 
     def __exit__(self, _: object, error: object, __: object) -> None:

@@ -67,7 +67,7 @@ async def policed(
     ask: Ask, request: Request, rule: CallPolicy, running: Collection[str] = (), *, who: str = ""
 ) -> AsyncGenerator[Event | Done[Reply]]:
     """Yield the events of a reply without the calls that the policy refuses to `who`, the owner of a key."""
-    reading = _Reading(request, rule, running, who)
+    reading = _CallCollector(request, rule, running, who)
     async with aclosing(ask(rule.labelled(request))) as events:
         async for event in events:
             match event:
@@ -84,7 +84,7 @@ async def policed(
                     yield event
 
 
-class _Reading:
+class _CallCollector:
     """Collects each call of one reply to its end before it is passed on."""
 
     def __init__(self, request: Request, rule: CallPolicy, running: Collection[str], who: str) -> None:

@@ -20,7 +20,7 @@ from ..api.choice import not_run
 from ..api.incoming import IncomingRequest
 from ..api.named_servers import NamedServer
 from ..types import Request, Tool
-from .mcp_sources import NO_SERVERS, Source, box, connector, parted
+from .mcp_sources import NO_SERVERS, ToolSource, box, connector, parted
 
 if TYPE_CHECKING:
     from .config.settings import Key, McpServer
@@ -35,7 +35,7 @@ HOSTED_TYPES = ("web_search", "web_fetch", "code_execution", "code_interpreter",
 class Running:
     """A tool that runs here: its source, and its name there."""
 
-    source: Source
+    source: ToolSource
     name: str
 
 
@@ -52,9 +52,9 @@ class HostedTools:
     ) -> None:
         grants = [("server.mcp", offered), *((f"keys.{key.name}.mcp", key.mcp or ()) for key in keys)]
         patterns = [(place, *parted(one)) for place, listed in grants for one in listed]
-        self._types = {name: Source(box(source, servers)) for name, source in sources.items()}
+        self._types = {name: ToolSource(box(source, servers)) for name, source in sources.items()}
         self._servers = {
-            name: Source(
+            name: ToolSource(
                 connector(one), one.prefix, one.running,
                 [(place, pattern) for place, server, pattern in patterns if server == name],
             )

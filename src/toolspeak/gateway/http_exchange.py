@@ -19,7 +19,7 @@ from ..schema.suggestions import misspelled
 from ..types import Schema, Tool
 from .body import Gone
 from .call_policy import CallPolicy
-from .telemetry.request_record import Record
+from .telemetry.request_record import RequestRecord
 
 if TYPE_CHECKING:
     from .config.settings import Key
@@ -51,12 +51,12 @@ class HttpExchange:
     """
 
     def __init__(
-        self, scope: Scope, receive: Receive, send: Send, record: Record | None = None, span: Any = None
+        self, scope: Scope, receive: Receive, send: Send, record: RequestRecord | None = None, span: Any = None
     ) -> None:
         task = cast("asyncio.Task[Any]", asyncio.current_task())
         self.scope = scope
         self.receive = receive
-        self.record = record or Record()
+        self.record = record or RequestRecord()
         name = self.record.id.encode()
         self.headers: Headers = [(b"x-request-id", name), (b"request-id", name)]  # some SDKs read one, some the other
         self.visible: Callable[[str], bool] = lambda _: True

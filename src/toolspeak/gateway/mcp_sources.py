@@ -24,7 +24,7 @@ PREFIX = "mcp:"
 NO_SERVERS: Mapping[str, McpServer] = {}
 
 
-class Source:
+class ToolSource:
     """The tools of a server, which is connected on first use; `places` is how many calls it gets at once. `grants` are
     the patterns of its tools in the configuration, each with its place there."""
 

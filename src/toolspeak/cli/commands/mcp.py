@@ -14,7 +14,7 @@ from ...errors import MissingExtra, UsageError
 from ..options import Command, CommandGroup, complete_file, policy_option, tools_option
 
 if TYPE_CHECKING:
-    from ...sources.mcp.config import Address
+    from ...sources.mcp.config import McpAddress
 
 
 @click.group(cls=CommandGroup, invoke_without_command=True, subcommand_metavar="[accept|login|logout …]")
@@ -174,7 +174,7 @@ def _oauth() -> ModuleType:
     return login
 
 
-def _address(server: str, config: str | None) -> Address:
+def _address(server: str, config: str | None) -> McpAddress:
     """Return the address of the named server. Raises UsageError for a command line, which needs no login."""
     from ...sources.mcp.config import address, read_servers, with_names
     from ..tool_sources import MCP
@@ -197,7 +197,7 @@ def _address(server: str, config: str | None) -> Address:
     return server_address
 
 
-def _configured(name: str, config: str) -> Address:
+def _configured(name: str, config: str) -> McpAddress:
     """Return the server in the table [mcp.NAME] of the gateway's configuration."""
     from ...gateway.config.load import read_config
     from ...gateway.mcp_sources import connector

@@ -72,7 +72,7 @@ def _settings(
 ) -> tuple[Settings, str]:
     """Return the settings of a gateway for this page alone, and the key that opens it."""
     from ...gateway.access.keys import digest, new_key
-    from ...gateway.config.settings import Key, Page, Settings
+    from ...gateway.config.settings import Key, PageSettings, Settings
     from ..policy_file import read_policy
     from ..tool_sources import runnable, toolbox
     from .serve import models_of
@@ -80,7 +80,7 @@ def _settings(
     key = new_key()
     policy = read_policy(policy_file) if policy_file else None
     tools = runnable(toolbox(files)) if policy else toolbox(files)
-    page = Page(live=LIVE, operators=(KEY,), tools=tools, policy=policy, reports=reports)
+    page = PageSettings(live=LIVE, operators=(KEY,), tools=tools, policy=policy, reports=reports)
     settings = Settings(models_of(models or (default_model(),), None), port=port, ui=page)
     return replace(settings, keys=(Key(KEY, digest(key)),)), key
 

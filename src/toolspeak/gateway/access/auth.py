@@ -11,7 +11,7 @@ from ..limits.shared_rates import SharedCounter
 from ..routes import is_open, is_rated
 from .cors import Cors
 from .host_check import check_host
-from .keys import CHALLENGE, Keys, opens
+from .keys import CHALLENGE, KeyRing, opens
 
 if TYPE_CHECKING:
     from ..config.settings import Key, Settings
@@ -23,7 +23,7 @@ class Authenticator:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._keys = Keys(settings.keys)
+        self._keys = KeyRing(settings.keys)
         self._cors = Cors(settings.cors)
         longest = settings.limits.deadline + settings.limits.patience
         self._counter = SharedCounter(settings.store.path, longest=longest) if settings.store else Counter()

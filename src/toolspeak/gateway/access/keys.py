@@ -16,7 +16,7 @@ LONGEST = 512
 """The most characters of a key. A longer text is not a key, and is not hashed."""
 
 
-class Keys:
+class KeyRing:
     """Finds the key of a request. Without configured keys every request is allowed."""
 
     def __init__(self, keys: Sequence[Key]) -> None:

@@ -11,7 +11,7 @@ from ..http_exchange import Message, Scope
 
 
 @dataclass(slots=True)
-class Answer:
+class LineResponse:
     """A whole response."""
 
     status: int = 0
@@ -39,7 +39,7 @@ class LineRequest:
             "type": "http", "method": "POST", "path": path, "query_string": b"",
             "headers": [(b"content-type", b"application/json"), (b"content-length", length)],
         }  # fmt: skip
-        self.answer = Answer()
+        self.answer = LineResponse()
         self._body: bytes | None = body
 
     async def receive(self) -> Message:

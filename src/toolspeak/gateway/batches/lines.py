@@ -18,7 +18,7 @@ LONGEST_ID = 512
 
 
 @dataclass(slots=True)
-class Checked:
+class CheckedLines:
     """The number of lines in a file, and its errors."""
 
     lines: int = 0
@@ -28,10 +28,10 @@ class Checked:
         self.errors.append({"code": code, "line": line, "message": message, "param": param})
 
 
-def check_lines(path: Path, endpoint: str, rows: int, longest: int) -> Checked:
+def check_lines(path: Path, endpoint: str, rows: int, longest: int) -> CheckedLines:
     """Check every line of a file: at most `rows` lines of at most `longest` bytes, each a request to the endpoint with
     a unique `custom_id`. Stops at the limit of reported errors."""
-    checked = Checked()
+    checked = CheckedLines()
     seen: dict[str, int] = {}
     for number, raw in _lines(path, longest):
         checked.lines += 1
@@ -68,7 +68,7 @@ def _lines(path: Path, longest: int) -> Iterator[tuple[int, bytes]]:
                 yield number, start.removeprefix(b"\xef\xbb\xbf") if number == 1 else start
 
 
-def _read(checked: Checked, number: int, raw: bytes, longest: int) -> Payload | None:
+def _read(checked: CheckedLines, number: int, raw: bytes, longest: int) -> Payload | None:
     """Return the object in a line. None, with an error noted, for anything else."""
     if len(raw.rstrip(b"\r\n")) > longest:
         checked.wrong(number, "line_too_long", f"this line is longer than {longest:,} bytes")
@@ -85,7 +85,7 @@ def _read(checked: Checked, number: int, raw: bytes, longest: int) -> Payload | 
     return cast("Payload", value)
 
 
-def _check(checked: Checked, number: int, line: Payload, endpoint: str, seen: dict[str, int]) -> None:
+def _check(checked: CheckedLines, number: int, line: Payload, endpoint: str, seen: dict[str, int]) -> None:
     if missing := next((name for name in ("custom_id", "method", "url", "body") if name not in line), None):
         checked.wrong(number, "missing_required_parameter", f"{missing}: missing in this line", missing)
         return

@@ -36,7 +36,7 @@ from ...batch.summary import Summary
 from ...errors import ModelError, ModelUnreachable, RateLimited, Refused, UsageError
 from ...files import locked
 from ..storage.batch_store import BatchStore, Described
-from .line_request import Answer
+from .line_request import LineResponse
 from .lines import check_lines, read_items
 from .outputs import write_outputs
 
@@ -50,12 +50,12 @@ CHUNK = 64
 """Lines that are read in one step."""
 AGAIN = frozenset({"upstream_down", "store_unavailable", "unavailable"})
 """Codes of errors after which a line is retried, as after status 429."""
-Ask = Callable[[str, str, bytes], Coroutine[Any, Any, Answer]]
+Ask = Callable[[str, str, bytes], Coroutine[Any, Any, LineResponse]]
 """Answers a request, given its owner, path and body."""
 
 
 @dataclass(slots=True)
-class _Run:
+class _WorkedBatch:
     """A batch that this process works on, or one that failed and is left alone until the time `until`."""
 
     owner: str
@@ -80,7 +80,7 @@ class BatchWorker:
         self.store = store
         self._ask = ask
         self._longest = longest
-        self._runs: dict[str, _Run] = {}
+        self._runs: dict[str, _WorkedBatch] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._draining = False
         self._thread: threading.Thread | None = None
@@ -166,7 +166,7 @@ class BatchWorker:
         self._runs = {key: run for key, run in self._runs.items() if run.until is None or now < run.until}
 
     def _begin(self, batch: Described) -> None:
-        self._runs[batch.id] = _Run(batch.owner)
+        self._runs[batch.id] = _WorkedBatch(batch.owner)
         task = asyncio.create_task(self._work(batch))
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -205,7 +205,7 @@ class BatchWorker:
             if pause is None:
                 del self._runs[batch.id]
 
-    async def _finished(self, batch: Described, run: _Run) -> bool:
+    async def _finished(self, batch: Described, run: _WorkedBatch) -> bool:
         """Take a batch from its current status to its end. Return whether it reached the end."""
         path = self.store.content(batch.body["input_file_id"])
         if batch.status == "validating" and not await self._valid(batch, path):
@@ -240,7 +240,7 @@ class BatchWorker:
         body = await self.store.run(lambda: self.store.advance(batch.id, ("validating",), **changes))
         return body["status"] in api.OPEN
 
-    async def _answered(self, batch: Described, path: Path, run: _Run) -> int:
+    async def _answered(self, batch: Described, path: Path, run: _WorkedBatch) -> int:
         """Answer the remaining lines and return how many are done. Raises the error that ended it early."""
         settings, key = self.store.settings, batch.id
         folder = self.store.folder(key) / "lines"
@@ -290,7 +290,7 @@ class BatchWorker:
         body: Any = row.data["body"]
         if body.get("stream"):
             refused = Refused("stream: not supported in a batch", code="invalid_value", param="stream")
-            return _outcome(row, Answer(400, {}, json.dumps(_error(refused)).encode()))
+            return _outcome(row, LineResponse(400, {}, json.dumps(_error(refused)).encode()))
         answering = self._ask(batch.owner, batch.body["endpoint"], json.dumps(body).encode())
         answer = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(answering, self._main))
         if answer.status in (429, 502, 503, 504):
@@ -328,7 +328,7 @@ def _error(refused: Refused) -> dict[str, Any]:
     return write_error(refused)
 
 
-def _outcome(row: Row, answer: Answer) -> Record:
+def _outcome(row: Row, answer: LineResponse) -> Record:
     """Return the outcome of a line, in the format of the output file."""
     body: Any = answer.value
     record = Record(row.id, attempts=1)

@@ -27,7 +27,7 @@ from .fields import ENOUGH, File, Table, Unexpected, flag, many, number, one_of,
 from .mcp_servers import granted, mcp_lines, read_mcp_server
 from .policies import audit_lines, policy_lines, read_audit, read_call_policy
 from .prices import check_budget, read_budget, read_price
-from .settings import Batches, Key, Limits, McpServer, ModelSettings, Page, Rates, Settings, Store
+from .settings import Batches, Key, Limits, McpServer, ModelSettings, PageSettings, Rates, Settings, Store
 
 SLIP = 0.85
 """How similar, from 0 to 1, a name must be to a known one to count as a misspelling."""
@@ -247,11 +247,11 @@ def _store(table: Table) -> Store:
     return store
 
 
-def _page(top: Table, keys: Sequence[Key], workers: int) -> Page | None:
+def _page(top: Table, keys: Sequence[Key], workers: int) -> PageSettings | None:
     if not top.has("ui"):
         return None
     table, names = top.table("ui"), [key.name for key in keys]
-    page = Page(
+    page = PageSettings(
         live=table.take("live", whole(0, 10_000), 0),
         operators=table.take("operators", many(one_of(*names) if names else text), ()),
         reports=table.take("reports", lambda value: str(table.file.folder / text(value)), None),

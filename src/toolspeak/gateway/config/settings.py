@@ -202,7 +202,7 @@ class Batches:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PageSettings:
     """The page at /ui. `live` is how many requests are kept in memory for it, 0 for none. Each key sees its own
     requests, the keys in `operators` all of them. `tools` are those that its playground may run, by `policy`, or by
     hand without one. `reports` is a folder with results of evaluations."""
@@ -246,4 +246,4 @@ class Settings:
     policy: CallPolicy | None = None
     audit: Audit | None = None
     record: str | None = None
-    ui: Page | None = None
+    ui: PageSettings | None = None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class RouteDoc:
     """What the document says about a route: a summary, the schemas of its response and errors, and the schema of its
     body.
 
@@ -63,11 +63,11 @@ FORM: Schema = {
     "properties": {"file": {"type": "string", "format": "binary"}, "purpose": {"enum": ["batch"]}},
 }
 
-OPERATIONS: dict[tuple[str, str], Operation] = {
-    ("POST", "/v1/chat/completions"): Operation(
+OPERATIONS: dict[tuple[str, str], RouteDoc] = {
+    ("POST", "/v1/chat/completions"): RouteDoc(
         "Answer a conversation, with tools", ("ChatCompletion",), openai_chat.BODY, stream=EVENTS, asks=True
     ),
-    ("POST", "/v1/completions"): Operation(
+    ("POST", "/v1/completions"): RouteDoc(
         "Continue a prompt", ("Completion",), completions.BODY, stream=EVENTS, asks=True, never=(
             _both(suffix={"type": "string", "minLength": 1}),
             _both(best_of={"type": "integer", "minimum": 2}),
@@ -75,55 +75,55 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
             _both(prompt={"type": "array", "minItems": 2}, n={"type": "integer", "minimum": 2}),
         ),
     ),
-    ("POST", "/v1/messages"): Operation(
+    ("POST", "/v1/messages"): RouteDoc(
         "Answer a conversation, with tools", ("Message",), anthropic.BODY, stream=EVENTS, asks=True,
         errors=("AnthropicError",), tag="Anthropic",
     ),
-    ("POST", "/v1/messages/count_tokens"): Operation(
+    ("POST", "/v1/messages/count_tokens"): RouteDoc(
         "Count the tokens of a request", ("TokenCount",), anthropic.COUNT_BODY, asks=True,
         errors=("AnthropicError",), tag="Anthropic",
     ),
-    ("POST", "/v1/embeddings"): Operation("Turn texts into vectors", ("Embeddings",), embeddings.BODY, asks=True),
-    ("POST", "/v1/responses"): Operation(
+    ("POST", "/v1/embeddings"): RouteDoc("Turn texts into vectors", ("Embeddings",), embeddings.BODY, asks=True),
+    ("POST", "/v1/responses"): RouteDoc(
         "Answer a conversation, with tools", ("Response",), openai_responses.BODY, stream=EVENTS, asks=True
     ),
-    ("POST", "/v1/responses/compact"): Operation("Compact a conversation", ("Compaction",), compact.BODY, asks=True),
-    ("GET", "/v1/responses/{response}"): Operation("Show a stored response", ("Response",)),
-    ("GET", "/v1/responses/{response}/input_items"): Operation(
+    ("POST", "/v1/responses/compact"): RouteDoc("Compact a conversation", ("Compaction",), compact.BODY, asks=True),
+    ("GET", "/v1/responses/{response}"): RouteDoc("Show a stored response", ("Response",)),
+    ("GET", "/v1/responses/{response}/input_items"): RouteDoc(
         "List the input items of a stored response", ("Items",), query={
             "limit": {"type": "integer", "minimum": 1, "maximum": 100},
             "order": {"enum": ["asc", "desc"]},
             "after": {"type": "string", "minLength": 1},
         },
     ),
-    ("DELETE", "/v1/responses/{response}"): Operation("Delete a stored response", ("Forgotten",)),
-    ("POST", "/v1/files"): Operation("Upload a file for a batch", ("File",), form=FORM),
-    ("GET", "/v1/files"): Operation("List the files", ("Files",), query={
+    ("DELETE", "/v1/responses/{response}"): RouteDoc("Delete a stored response", ("Forgotten",)),
+    ("POST", "/v1/files"): RouteDoc("Upload a file for a batch", ("File",), form=FORM),
+    ("GET", "/v1/files"): RouteDoc("List the files", ("Files",), query={
         "limit": {"type": "integer", "minimum": 1, "maximum": 10_000},
         "order": {"enum": ["asc", "desc"]},
         "after": {"type": "string"},
         "purpose": {"type": "string"},
     }),
-    ("GET", "/v1/files/{file}"): Operation("Show a file", ("File",)),
-    ("GET", "/v1/files/{file}/content"): Operation("Download a file", ("Text",), kind="application/octet-stream"),
-    ("DELETE", "/v1/files/{file}"): Operation("Delete a file", ("DeletedFile",)),
-    ("POST", "/v1/batches"): Operation("Create a batch: answer the lines of a file", ("Batch",), batches.BODY, model=False),
-    ("GET", "/v1/batches"): Operation("List the batches", ("Batches",), query={
+    ("GET", "/v1/files/{file}"): RouteDoc("Show a file", ("File",)),
+    ("GET", "/v1/files/{file}/content"): RouteDoc("Download a file", ("Text",), kind="application/octet-stream"),
+    ("DELETE", "/v1/files/{file}"): RouteDoc("Delete a file", ("DeletedFile",)),
+    ("POST", "/v1/batches"): RouteDoc("Create a batch: answer the lines of a file", ("Batch",), batches.BODY, model=False),
+    ("GET", "/v1/batches"): RouteDoc("List the batches", ("Batches",), query={
         "limit": {"type": "integer", "minimum": 1, "maximum": 100},
         "after": {"type": "string"},
     }),
-    ("GET", "/v1/batches/{batch}"): Operation("Show a batch", ("Batch",)),
-    ("POST", "/v1/batches/{batch}/cancel"): Operation("Cancel a batch", ("Batch",)),
-    ("GET", "/v1/models"): Operation(
+    ("GET", "/v1/batches/{batch}"): RouteDoc("Show a batch", ("Batch",)),
+    ("POST", "/v1/batches/{batch}/cancel"): RouteDoc("Cancel a batch", ("Batch",)),
+    ("GET", "/v1/models"): RouteDoc(
         "List the models", ("Models", "AnthropicModels"), errors=("OpenAIError", "AnthropicError"), either=True
     ),
-    ("GET", "/v1/models/{model}"): Operation(
+    ("GET", "/v1/models/{model}"): RouteDoc(
         "Show a model", ("Model", "AnthropicModel"), errors=("OpenAIError", "AnthropicError"), either=True
     ),
-    ("POST", "/api/chat"): Operation(
+    ("POST", "/api/chat"): RouteDoc(
         "Answer a conversation, with tools", ("OllamaChat",), ollama.BODY, stream=LINES, asks=True, **OLLAMA
     ),
-    ("POST", "/api/generate"): Operation(
+    ("POST", "/api/generate"): RouteDoc(
         "Answer a prompt", ("OllamaReply",), generate.BODY, stream=LINES, asks=True, **OLLAMA, never=(
             _both(suffix={"type": "string", "minLength": 1}),
             _both(template={"type": "string", "minLength": 1}),
@@ -133,25 +133,25 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
             _both(raw={"const": True}, format={"not": {"enum": ["", None]}}),
         ),
     ),
-    ("POST", "/api/embed"): Operation(
+    ("POST", "/api/embed"): RouteDoc(
         "Turn texts into vectors", ("OllamaVectors",), ollama.EMBED_BODY, asks=True, **OLLAMA
     ),
-    ("GET", "/api/tags"): Operation("List the models", ("OllamaModels",), **OLLAMA),
-    ("POST", "/api/show"): Operation(
+    ("GET", "/api/tags"): RouteDoc("List the models", ("OllamaModels",), **OLLAMA),
+    ("POST", "/api/show"): RouteDoc(
         "Show a model", ("OllamaModel",), ollama.SHOW_BODY, **OLLAMA, never=(
             {"properties": {"model": {"type": "null"}, "name": {"type": "null"}}},
         ),
     ),
-    ("GET", "/api/ps"): Operation("List the models that are loaded", ("OllamaRunning",), **OLLAMA),
-    ("GET", "/api/version"): Operation("The version of the API", ("OllamaVersion",), **OLLAMA),
-    ("GET", "/"): Operation(
+    ("GET", "/api/ps"): RouteDoc("List the models that are loaded", ("OllamaRunning",), **OLLAMA),
+    ("GET", "/api/version"): RouteDoc("The version of the API", ("OllamaVersion",), **OLLAMA),
+    ("GET", "/"): RouteDoc(
         "Whether the process answers, for Ollama's client", ("Text",), tag="Ollama", kind="text/plain"
     ),
-    ("GET", "/openapi.json"): Operation("This document", ("Document",), tag="Gateway"),
-    ("GET", "/livez"): Operation("Whether the process answers", ("Health",), tag="Gateway", open=True),
-    ("GET", "/readyz"): Operation("Whether the gateway is ready for requests", ("Health",), tag="Gateway", open=True),
-    ("GET", "/health"): Operation("The same as /readyz", ("Health",), tag="Gateway", open=True),
-    ("GET", "/metrics"): Operation("Metrics for Prometheus", ("Text",), tag="Gateway", kind="text/plain"),
+    ("GET", "/openapi.json"): RouteDoc("This document", ("Document",), tag="Gateway"),
+    ("GET", "/livez"): RouteDoc("Whether the process answers", ("Health",), tag="Gateway", open=True),
+    ("GET", "/readyz"): RouteDoc("Whether the gateway is ready for requests", ("Health",), tag="Gateway", open=True),
+    ("GET", "/health"): RouteDoc("The same as /readyz", ("Health",), tag="Gateway", open=True),
+    ("GET", "/metrics"): RouteDoc("Metrics for Prometheus", ("Text",), tag="Gateway", kind="text/plain"),
 }  # fmt: skip
 """The operation of each route."""
 
@@ -217,7 +217,7 @@ def document(names: Sequence[str] = (), *, secured: bool = False) -> dict[str, A
     return out
 
 
-def _operation(method: str, path: str, operation: Operation, names: Sequence[str], secured: bool) -> dict[str, Any]:
+def _operation(method: str, path: str, operation: RouteDoc, names: Sequence[str], secured: bool) -> dict[str, Any]:
     out: dict[str, Any] = {"operationId": _id(method, path), "summary": operation.summary, "tags": [operation.tag]}
     if parameters := _parameters(path, operation, names):
         out["parameters"] = parameters
@@ -243,7 +243,7 @@ def _id(method: str, path: str) -> str:
     return method.lower() + "".join(c if c.isalnum() else "_" for c in path)
 
 
-def _parameters(path: str, operation: Operation, names: Sequence[str]) -> list[dict[str, Any]]:
+def _parameters(path: str, operation: RouteDoc, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the parameters of a request: path, query and headers."""
     parameters: list[dict[str, Any]] = []
     if hole := path.partition("{")[2].partition("}")[0]:
@@ -262,7 +262,7 @@ def _either(names: Sequence[str]) -> Schema:
     return ref(names[0]) if len(names) == 1 else {"oneOf": [ref(name) for name in names]}
 
 
-def _statuses(path: str, operation: Operation, secured: bool) -> list[int]:
+def _statuses(path: str, operation: RouteDoc, secured: bool) -> list[int]:
     statuses = {400, 403, 405, 408, 431, 500, 503}
     if secured and not operation.open:
         statuses |= {401, 429}
@@ -275,7 +275,7 @@ def _statuses(path: str, operation: Operation, secured: bool) -> list[int]:
     return sorted(statuses | ({404} if "{" in path else set()))
 
 
-def _narrowed(operation: Operation, names: Sequence[str]) -> dict[str, Any]:
+def _narrowed(operation: RouteDoc, names: Sequence[str]) -> dict[str, Any]:
     """Return the schema of a body with what this gateway adds: its models, and combinations that it refuses."""
     schema: dict[str, Any] = with_nulls(operation.body or {})
     properties: Mapping[str, Any] = schema["properties"]

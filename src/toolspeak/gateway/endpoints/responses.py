@@ -11,7 +11,7 @@ from ...api.incoming import IncomingRequest
 from ...api.openai_responses import is_reference
 from ...errors import Refused
 from ..http_exchange import HttpExchange
-from ..storage.response_store import MANY, Conversation, too_long
+from ..storage.response_store import MANY, StoredItems, too_long
 from .pagination import page, query
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Session:
         self._longest = gateway.settings.limits.body
         self._exchange = exchange
         self._input: Any = None
-        self._earlier = Conversation()
+        self._earlier = StoredItems()
         self._saves = False
 
     async def read(self, body: dict[str, Any]) -> IncomingRequest:

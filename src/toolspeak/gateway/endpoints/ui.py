@@ -37,13 +37,13 @@ from ..access.host_check import names_loopback
 from ..http_exchange import HttpExchange, Receive, Send
 from ..limits.budgets import Metered
 from ..registry import Served, build
-from ..telemetry.request_record import Record
+from ..telemetry.request_record import RequestRecord
 from .pagination import query
 from .ui_bodies import CALL, DRAFT, NAME, READ, RESUME, TURN, answer_of
 
 if TYPE_CHECKING:
     from ..app import Gateway
-    from ..config.settings import Page
+    from ..config.settings import PageSettings
 
 HOME = "/ui"
 API = f"{HOME}/api/"
@@ -111,7 +111,7 @@ class RowWriter:
 class Interface:
     """Serves the page of a gateway, and its API."""
 
-    def __init__(self, settings: Page, gateway: Gateway) -> None:
+    def __init__(self, settings: PageSettings, gateway: Gateway) -> None:
         self.settings = settings
         self.gateway = gateway
         self.tools = settings.tools or Toolbox()
@@ -154,7 +154,7 @@ class Interface:
             await self._file(exchange, path.removeprefix(f"{HOME}/") or INDEX)
 
     @contextmanager
-    def watch(self, record: Record, receive: Receive, send: Send) -> Generator[tuple[Receive, Send]]:
+    def watch(self, record: RequestRecord, receive: Receive, send: Send) -> Generator[tuple[Receive, Send]]:
         """Record a request that models answer, if requests are recorded."""
         if self.ring is None or (record.method, record.route) not in WATCHED:
             yield receive, send

@@ -46,7 +46,7 @@ Spend = Callable[[Callable[[], Usage]], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class DayUsage:
     """What a key has used in a day."""
 
     tokens: int = 0
@@ -59,7 +59,7 @@ class Budgets:
     def __init__(self, path: str, *, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._database = Database(path, TABLES, "toolspeak-budgets")
-        self._looking: dict[str, asyncio.Task[Spent | None]] = {}
+        self._looking: dict[str, asyncio.Task[DayUsage | None]] = {}
 
     async def check(self, key: Key) -> None:
         """Raises Refused: 429 if the key has used up its budget for today, 503 if that cannot be read."""
@@ -80,7 +80,7 @@ class Budgets:
         a large request. Later reads in this process see it."""
         self._database.submit(self._add, key.name, _day(self._clock()), price, usage)
 
-    async def spent(self, keys: Sequence[Key]) -> dict[str, Spent]:
+    async def spent(self, keys: Sequence[Key]) -> dict[str, DayUsage]:
         """Return what each key has spent today, by name. Keys that cannot be read are left out."""
         spendings = await asyncio.gather(*(self._look(key.name) for key in keys))
         return {key.name: spent for key, spent in zip(keys, spendings, strict=True) if spent is not None}
@@ -89,21 +89,21 @@ class Budgets:
         """Write what is pending, and end the thread."""
         self._database.close()
 
-    async def _look(self, name: str) -> Spent | None:
+    async def _look(self, name: str) -> DayUsage | None:
         asking = self._database.submit(self._read, name, _day(self._clock()))
         self._looking.pop(name, None)  # later requests read again
         return await asyncio.wrap_future(asking)
 
     # ------------------------------------------------------------------ in the thread
 
-    def _read(self, name: str, day: str) -> Spent | None:
+    def _read(self, name: str, day: str) -> DayUsage | None:
         reading = "SELECT tokens, money FROM key_spent WHERE key = ? AND day = ?"
         try:
             row = self._database.connected().execute(reading, (name, day)).fetchone()
         except sqlite3.Error as error:
             log.error("the budgets of keys cannot be read: %s", error)
             return None
-        return Spent(*row) if row else Spent()
+        return DayUsage(*row) if row else DayUsage()
 
     def _add(self, name: str, day: str, price: Price | None, usage: Callable[[], Usage]) -> None:
         spent = usage()
@@ -144,7 +144,7 @@ def _day(now: float) -> str:
     return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d")
 
 
-def _refusal(budget: Budget, spent: Spent, now: float) -> Refused | None:
+def _refusal(budget: Budget, spent: DayUsage, now: float) -> Refused | None:
     over: list[str] = []
     if budget.tokens is not None and spent.tokens >= budget.tokens:
         over.append(f"{budget.tokens:,} tokens a day, and has used {spent.tokens:,}")

@@ -21,7 +21,7 @@ MINUTE = 60.0
 
 
 @dataclass(slots=True)
-class Spent:
+class RequestTokens:
     """The tokens that a request has used; the handler sets them."""
 
     tokens: int = 0
@@ -41,7 +41,7 @@ class Bucket:
 
 
 @dataclass(slots=True)
-class Lines:
+class BatchLines:
     """The lines of batches that a key has running, and the `tokens` that one of them took lately."""
 
     running: int = 0
@@ -77,7 +77,7 @@ class _Use:
 
     buckets: dict[str, Bucket] = field(default_factory=dict[str, Bucket])
     running: int = 0
-    lines: Lines = field(default_factory=Lines)
+    lines: BatchLines = field(default_factory=BatchLines)
 
 
 class Counter:
@@ -88,10 +88,10 @@ class Counter:
         self._uses: dict[str, _Use] = {}
 
     @asynccontextmanager
-    async def counted(self, key: Key, headers: Headers, *, background: bool = False) -> AsyncGenerator[Spent]:
+    async def counted(self, key: Key, headers: Headers, *, background: bool = False) -> AsyncGenerator[RequestTokens]:
         """Count the request inside the context, and add the remaining rates to `headers`. Raises Refused (429) if a
         rate is used up; for a line of a batch (`background`), if half of it is."""
-        spent = Spent()
+        spent = RequestTokens()
         if not key.rates:
             yield spent
             return

@@ -31,7 +31,7 @@ from ...errors import Refused
 from ..config.settings import Key
 from ..http_exchange import Headers
 from ..storage.sqlite import Database
-from .rates import Bucket, Lines, Spent, all_running, empty_bucket, limits_of, rate_headers
+from .rates import BatchLines, Bucket, RequestTokens, all_running, empty_bucket, limits_of, rate_headers
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class _Lease:
     places: int = 0
     places_until: float = 0.0
     running: int = 0
-    lines: Lines = field(default_factory=Lines)
+    lines: BatchLines = field(default_factory=BatchLines)
     left: dict[str, Bucket] = field(default_factory=dict[str, Bucket])
     """The levels in the file after the last draw."""
     refusal: Callable[[], Refused] | None = None
@@ -110,9 +110,9 @@ class SharedCounter:
         self._leases: dict[str, _Lease] = {}
 
     @asynccontextmanager
-    async def counted(self, key: Key, headers: Headers, *, background: bool = False) -> AsyncGenerator[Spent]:
+    async def counted(self, key: Key, headers: Headers, *, background: bool = False) -> AsyncGenerator[RequestTokens]:
         """Like `Counter.counted`. The use by other processes is known as of the last draw."""
-        spent = Spent()
+        spent = RequestTokens()
         if not key.rates:
             yield spent
             return
@@ -174,7 +174,7 @@ class SharedCounter:
         lease.refusal, lease.stands = drawn.refusal, drawn.now if drawn.stands else None
         self._look_later(lease)
 
-    def _end(self, lease: _Lease, spent: Spent) -> None:
+    def _end(self, lease: _Lease, spent: RequestTokens) -> None:
         """End a request, without waiting: the thread writes in order, even if the client left."""
         lease.running -= 1
         rates = lease.key.rates

@@ -63,7 +63,7 @@ MANY = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class StoredItems:
     """What a request continues: the items of all earlier turns, and the items that it refers to, by id.
 
     `turns` are the ids of all responses that were read for it, `size` their stored bytes.
@@ -95,13 +95,13 @@ class ResponseStore:
         self._database.disconnect()
 
     async def save(
-        self, owner: str, body: dict[str, Any], new: Items | Callable[[], Items], earlier: Conversation | None = None
+        self, owner: str, body: dict[str, Any], new: Items | Callable[[], Items], earlier: StoredItems | None = None
     ) -> None:
         """Store a response under its id, with the new items of its request and the conversation that it continues.
 
         `new` is called, and the JSON is written, in the thread. Raises Refused (413).
         """
-        await self._run(self._save, owner, body, new, earlier or Conversation())
+        await self._run(self._save, owner, body, new, earlier or StoredItems())
 
     async def body(self, owner: str, key: str) -> bytes | None:
         """Return a response of this owner as JSON; None if it is missing, another owner's, or expired."""
@@ -111,7 +111,7 @@ class ResponseStore:
         """Return the items that a response answers, as far back as they are stored; None if it is missing."""
         return await self._run(self._inputs, owner, key)
 
-    async def conversation(self, owner: str, previous: str, names: Sequence[str], most: int) -> Conversation:
+    async def conversation(self, owner: str, previous: str, names: Sequence[str], most: int) -> StoredItems:
         """Return what a request continues: the turns up to `previous` ("": none), and the items with these names, if
         stored.
 
@@ -138,7 +138,7 @@ class ResponseStore:
     # ------------------------------------------------------------------ in the thread
 
     def _save(
-        self, owner: str, response: dict[str, Any], new: Items | Callable[[], Items], earlier: Conversation
+        self, owner: str, response: dict[str, Any], new: Items | Callable[[], Items], earlier: StoredItems
     ) -> None:
         key = str(response["id"])
         body, texts = dumped(response), dumped(new() if callable(new) else new)
@@ -159,8 +159,8 @@ class ResponseStore:
             number = database.execute(adding, (key, owner, previous, now, used, size)).lastrowid
             database.execute("INSERT INTO turn_text VALUES (?, ?, ?)", (number, body, texts))
 
-    def _reading(self, owner: str, most: int | None = None) -> _Reading:
-        return _Reading(self._database.connected(), owner, self._clock() - self.settings.age, most)
+    def _reading(self, owner: str, most: int | None = None) -> _TurnReader:
+        return _TurnReader(self._database.connected(), owner, self._clock() - self.settings.age, most)
 
     def _body(self, owner: str, key: str) -> bytes | None:
         text = self._reading(owner).text(key)
@@ -174,7 +174,7 @@ class ResponseStore:
         earlier = reading.chain(turn.previous, whole=False) if turn.previous else []
         return reading.resolved([*earlier, *turn.input])
 
-    def _conversation(self, owner: str, previous: str, names: Sequence[str], most: int) -> Conversation:
+    def _conversation(self, owner: str, previous: str, names: Sequence[str], most: int) -> StoredItems:
         reading = self._reading(owner, most)
         items = reading.resolved(reading.chain(previous)) if previous else []
         if missing := next((item for item in items if is_reference(item)), None):
@@ -183,7 +183,7 @@ class ResponseStore:
             )
             raise Refused(message, code="previous_response_not_found", param="previous_response_id")
         named = {name: item for name in dict.fromkeys(names) if (item := reading.item(name)) is not None}
-        return Conversation(items, named, tuple(reading.turns), reading.size)
+        return StoredItems(items, named, tuple(reading.turns), reading.size)
 
     def _drop(self, owner: str, key: str) -> bool:
         with self._database.transaction() as database:
@@ -219,13 +219,13 @@ class _Text:
 
 
 @dataclass(frozen=True, slots=True)
-class _Turn:
+class _Saved:
     previous: str | None
     input: Items
     output: Items
 
 
-class _Reading:
+class _TurnReader:
     """Reads turns of one owner, each once, `most` bytes in all (None: no limit)."""
 
     def __init__(self, database: sqlite3.Connection, owner: str, fresh: float, most: int | None) -> None:
@@ -233,7 +233,7 @@ class _Reading:
         self._owner = owner
         self._fresh = fresh
         self._most = most
-        self.turns: dict[str, _Turn] = {}
+        self.turns: dict[str, _Saved] = {}
         self.size = 0
         self._items: dict[str, dict[str, dict[str, Any]]] = {}  # by turn, then by their ids
 
@@ -252,16 +252,16 @@ class _Reading:
         texts = self._database.execute("SELECT body, input FROM turn_text WHERE number = ?", (number,)).fetchone()
         return _Text(previous, *texts) if texts else None  # None if another process has just dropped it
 
-    def turn(self, key: str) -> _Turn | None:
+    def turn(self, key: str) -> _Saved | None:
         """Return a turn; None if it is missing."""
         if key not in self.turns and (text := self.text(key)):
-            self.turns[key] = _Turn(text.previous, _loads(text.input), _loads(text.body)["output"])
+            self.turns[key] = _Saved(text.previous, _loads(text.input), _loads(text.body)["output"])
         return self.turns.get(key)
 
     def chain(self, last: str, *, whole: bool = True) -> Items:
         """Return the items of a turn and of all turns before it, in order. With `whole`, raises Refused if one is
         missing."""
-        turns: list[_Turn] = []
+        turns: list[_Saved] = []
         key: str | None = last
         count = 0
         while key is not None:

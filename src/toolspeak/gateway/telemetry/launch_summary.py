@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .observer import Observer
-from .request_record import Record
+from .request_record import RequestRecord
 
 LOOKING = (("", ""), ("", "not_found"), ("", "method_not_allowed"))
 """The model and the code of a client's look at what there is."""
@@ -25,7 +25,7 @@ class Tally(Observer):
         self.failures: Counter[str] = Counter()
         self.visible_tools = ""
 
-    def end(self, record: Record, span: Any, *, gone: bool) -> None:
+    def end(self, record: RequestRecord, span: Any, *, gone: bool) -> None:
         """Add a finished request."""
         super().end(record, span, gone=gone)
         if record.method == "HEAD" or (record.model, record.code) in LOOKING:

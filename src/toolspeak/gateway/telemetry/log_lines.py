@@ -13,7 +13,7 @@ from typing import Any
 
 from ...display import visible
 from ...errors import BadRequest, ModelError
-from .request_record import Record
+from .request_record import RequestRecord
 
 Error = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
@@ -28,7 +28,7 @@ CONTENT = "toolspeak.content"
 """The logger of prompts and replies, and of those below it. The gateway writes none of it, at any verbosity."""
 
 
-class Lines(logging.Handler):
+class LogLines(logging.Handler):
     """Writes each `logging` record, and the lines of requests (`write`), as a line of JSON.
 
     `secrets` are removed. Of an exception only its class and its places in the code are written; its message, which may
@@ -71,12 +71,12 @@ class Lines(logging.Handler):
             pass
 
 
-def set_up(secrets: Iterable[str] = ()) -> Lines:
+def set_up(secrets: Iterable[str] = ()) -> LogLines:
     """Send all logging of this process to stderr as JSON lines, at the level that `--verbose` set."""
     ours = logging.getLogger("toolspeak")
     verbose = ours.level not in (logging.NOTSET, logging.WARNING)
     # A copy of the descriptor: the embedded model redirects number 2 for a moment while it checks a grammar.
-    lines = Lines(os.dup(2), secrets, detail=verbose)
+    lines = LogLines(os.dup(2), secrets, detail=verbose)
     for logger in (ours, logging.getLogger("uvicorn"), logging.getLogger("uvicorn.error")):
         logger.handlers.clear()
         logger.propagate = True
@@ -101,7 +101,7 @@ def log_model_failure(request: str, error: BaseException, code: str) -> None:
             pass
 
 
-def request_line(record: Record) -> str:
+def request_line(record: RequestRecord) -> str:
     """Return the log line of one request. Fields without information are left out."""
     fields: dict[str, Any] = {
         "time": stamp(record.time),

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
-from .request_record import Record
+from .request_record import RequestRecord
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60, 120, 300, 600)
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
@@ -71,7 +71,7 @@ class Metrics:
         )  # fmt: skip
         self._children: dict[tuple[Any, ...], Any] = {}
 
-    def count(self, record: Record) -> None:
+    def count(self, record: RequestRecord) -> None:
         """Add a finished request."""
         route, model = record.route, record.model
         self._child(self.requests, route, model, str(record.status)).inc()

@@ -8,9 +8,9 @@ from typing import Any
 from ...api.incoming import IncomingRequest
 from ..http_exchange import HttpExchange
 from ..registry import Served
-from .log_lines import Lines, request_line
+from .log_lines import LogLines, request_line
 from .metrics import Metrics
-from .request_record import Record, request_id
+from .request_record import RequestRecord, request_id
 from .traces import Traces, tracing
 
 QUIET = frozenset(("/", "/livez", "/readyz", "/health", "/metrics", "/ui"))
@@ -20,14 +20,14 @@ QUIET = frozenset(("/", "/livez", "/readyz", "/health", "/metrics", "/ui"))
 class Observer:
     """Reports every request at its end. Without `lines` nothing is logged."""
 
-    def __init__(self, lines: Lines | None = None, traces: Traces | None = None) -> None:
+    def __init__(self, lines: LogLines | None = None, traces: Traces | None = None) -> None:
         self.lines = lines
         self.metrics = Metrics()
         self.traces = traces or tracing()
 
-    def begin(self, method: str, headers: list[tuple[bytes, bytes]]) -> tuple[Record, Any]:
+    def begin(self, method: str, headers: list[tuple[bytes, bytes]]) -> tuple[RequestRecord, Any]:
         """Return the record of a new request, and its span (None without tracing)."""
-        record = Record(request_id(headers), method)
+        record = RequestRecord(request_id(headers), method)
         return record, self.traces.begin(record, headers) if self.traces else None
 
     def request_read(self, exchange: HttpExchange, incoming: IncomingRequest, served: Served) -> Served:
@@ -37,7 +37,7 @@ class Observer:
             return served
         return replace(served, model=self.traces.traced(served.model, exchange.span, served.settings.name))
 
-    def end(self, record: Record, span: Any, *, gone: bool) -> None:
+    def end(self, record: RequestRecord, span: Any, *, gone: bool) -> None:
         """Report the end of a request."""
         record.close(gone=gone)
         self.metrics.count(record)

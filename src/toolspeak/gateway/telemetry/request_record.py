@@ -30,7 +30,7 @@ def request_id(headers: Iterable[tuple[bytes, bytes]]) -> str:
 
 
 @dataclass(slots=True)
-class Record:
+class RequestRecord:
     """One request. `route` is an existing route or `unknown`, `model` a configured one or `unknown`, `key` the name of
     a key.
 

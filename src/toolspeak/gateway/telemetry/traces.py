@@ -26,7 +26,7 @@ from ...models.traced import (
     Telemetry,
     Traced,
 )
-from .request_record import Record
+from .request_record import RequestRecord
 
 HTTP_METHOD = "http.request.method"
 HTTP_ROUTE = "http.route"
@@ -58,7 +58,7 @@ class Traces:
         self.telemetry = Telemetry(provider, meters)
         self.tracer = self.telemetry.tracer
 
-    def begin(self, record: Record, headers: list[tuple[bytes, bytes]]) -> Any:
+    def begin(self, record: RequestRecord, headers: list[tuple[bytes, bytes]]) -> Any:
         """Return the span of a request, with the client's `traceparent` as parent; None if nothing is recorded."""
         carrier = {
             name.decode("latin-1"): value.decode("latin-1")
@@ -70,7 +70,7 @@ class Traces:
         )
         return span if span.is_recording() else None
 
-    def end(self, span: Any, record: Record) -> None:
+    def end(self, span: Any, record: RequestRecord) -> None:
         """Set the span's attributes from the record, and end it."""
         if record.route != "unknown":
             span.update_name(f"{record.method} {record.route}")

@@ -81,7 +81,7 @@ class CachedPrompt:
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class BatchToken:
     """A token to read: its place in its row, and whether to tell how likely each next one is."""
 
     token: int
@@ -206,7 +206,7 @@ class Llama:
             row = self._holding(before[:-1])
             self._copy(self.memory, row.row, CACHED, 0, place)
             for count in range(1, most + 1):
-                self._read([Token(token, place, CACHED, True)])
+                self._read([BatchToken(token, place, CACHED, True)])
                 token, place = int(self._logits_of(0).argmax()), place + 1
                 if self._ends(self.vocabulary, token):
                     return Reply(written.decode("utf-8", "replace"), usage=Usage(len(before), count))
@@ -251,7 +251,7 @@ class Llama:
         # little otherwise, and what is restored must be what would have been read.
         while (place := len(best.tokens)) < len(trunk):
             piece = trunk[place : place - place % PIECE + PIECE]
-            self._read([Token(token, at, best.row) for at, token in enumerate(piece, place)])
+            self._read([BatchToken(token, at, best.row) for at, token in enumerate(piece, place)])
             best.tokens += piece
         return best
 
@@ -287,18 +287,20 @@ class Llama:
 
     def _texts(self, row: CachedPrompt, begun: int, whole: Sequence[list[int]], starts: Sequence[int]) -> list[float]:
         """The likelihoods of texts that go on from the first `begun` tokens of a row."""
-        items: list[Token] = []
+        items: list[BatchToken] = []
         wanted: list[int] = []
         for i, (one, start) in enumerate(zip(whole, starts, strict=True)):
             self._copy(self.memory, row.row, CACHED + i, 0, begun)
-            items += [Token(one[place], place, CACHED + i, place >= start - 1) for place in range(begun, len(one) - 1)]
+            items += [
+                BatchToken(one[place], place, CACHED + i, place >= start - 1) for place in range(begun, len(one) - 1)
+            ]
             wanted += one[start:]
         logprobs = iter(self._read(items, wanted))
         for i in range(len(whole)):
             self._remove(self.memory, CACHED + i, -1, -1)
         return [math.fsum(islice(logprobs, len(one) - start)) for one, start in zip(whole, starts, strict=True)]
 
-    def _read(self, items: Sequence[Token], wanted: Sequence[int] = ()) -> list[float]:
+    def _read(self, items: Sequence[BatchToken], wanted: Sequence[int] = ()) -> list[float]:
         """Reads tokens into their rows; log P of each of the tokens `wanted`, each behind one that tells."""
         rows: list[float] = []
         for batch in _batches(items):
@@ -315,7 +317,7 @@ class Llama:
                     rows.append(self._likelihood(i, wanted[len(rows)]))
         return rows
 
-    def _fill(self, items: Sequence[Token]) -> None:
+    def _fill(self, items: Sequence[BatchToken]) -> None:
         batch = self.batch
         batch.count = len(items)
         for i, item in enumerate(items):
@@ -348,9 +350,9 @@ class Full(Exception):
     """There is no room for what is to be read."""
 
 
-def _batches(items: Sequence[Token]) -> Iterator[list[Token]]:
+def _batches(items: Sequence[BatchToken]) -> Iterator[list[BatchToken]]:
     """Items by as many as may be read at once."""
-    batch: list[Token] = []
+    batch: list[BatchToken] = []
     scored = 0
     for item in items:
         if len(batch) == BATCH or scored + item.scored > SCORED:

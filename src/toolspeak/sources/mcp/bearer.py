@@ -22,7 +22,7 @@ from pydantic import ValidationError
 
 from ...errors import UsageError
 from ...models.http.address import is_loopback
-from .config import Address
+from .config import McpAddress
 from .limits import current
 from .logins import Login, Logins, login_hint
 from .transports import bounded
@@ -36,7 +36,7 @@ TIMEOUT = httpx2.Timeout(30.0)
 class Bearer(httpx2.Auth):
     """The token of the login at a server, if there is one. If the server requires another one, `problem` says so."""
 
-    def __init__(self, address: Address, logins: Logins) -> None:
+    def __init__(self, address: McpAddress, logins: Logins) -> None:
         self.address = address
         self.logins = logins
         self.problem = ""
@@ -123,7 +123,7 @@ def is_usable(token: str) -> bool:
     return bool(re.fullmatch(r"[\x21-\x7e]+", token))
 
 
-def refuse_plain(url: str, server: Address) -> None:
+def refuse_plain(url: str, server: McpAddress) -> None:
     """Raises UsageError for an address over which no secret may be sent: anything but https, or loopback for a local
     server."""
     parts = urlsplit(url)
@@ -139,7 +139,7 @@ def _reason(error: Exception) -> str:
     return str(error) if isinstance(error, UsageError) else type(error).__name__
 
 
-async def post(server: Address, login: Login, url: str, form: dict[str, str]) -> httpx2.Response:
+async def post(server: McpAddress, login: Login, url: str, form: dict[str, str]) -> httpx2.Response:
     """Return an authorization server's response to a form of the login's client. Raises UsageError for an address that
     may get no secret."""
     refuse_plain(url, server)
@@ -164,7 +164,7 @@ def _client(login: Login) -> OAuthContext:
     return context
 
 
-async def revoke(server: Address, login: Login) -> str:
+async def revoke(server: McpAddress, login: Login) -> str:
     """Revoke the tokens of a login at a server. Returns why that failed, "" if it worked or the server does not
     support it."""
     if not login.revocation_endpoint:

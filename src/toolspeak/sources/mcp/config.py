@@ -23,7 +23,7 @@ from .server_identity import identity, plain_url
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class McpAddress:
     """One server: the `command` that starts it, for a connection over standard input and output, or its `url`.
 
     `env` is added to the few variables that a server gets; `headers` are sent with every request.
@@ -68,7 +68,7 @@ def address(
     env: Mapping[str, str] | None = None,
     cwd: str | os.PathLike[str] | None = None,
     headers: Mapping[str, str] | None = None,
-) -> Address:
+) -> McpAddress:
     """Return the server for a command line (a string or a list of words), an http(s) address, or an entry of
     `mcpServers`.
 
@@ -87,11 +87,11 @@ def address(
     )
 
 
-def _address(server: Any) -> Address:
+def _address(server: Any) -> McpAddress:
     words: list[str]
     if isinstance(server, str):
         if server.strip().lower().startswith(("http://", "https://")):
-            return Address(url=_url(server.strip()))
+            return McpAddress(url=_url(server.strip()))
         try:
             words = shlex.split(server)
         except ValueError as error:
@@ -104,7 +104,7 @@ def _address(server: Any) -> Address:
         raise UsageError(f"{short(words[0])} is not an address; expected http://host:port/path")
     if not words:
         raise UsageError('which MCP server? Expected a command line ("npx -y NAME …") or an address ("http://…/mcp")')
-    return Address(command=tuple(words))
+    return McpAddress(command=tuple(words))
 
 
 def _url(url: str) -> str:
@@ -118,11 +118,11 @@ def _url(url: str) -> str:
     return url
 
 
-def _entry(entry: Mapping[str, Any]) -> Address:
+def _entry(entry: Mapping[str, Any]) -> McpAddress:
     """Return the server for an entry in the files of other programs: command, args, env, cwd, or url and headers."""
     command, url = entry.get("command"), entry.get("url")
     if isinstance(url, str) and command is None:
-        return Address(url=_url(url), headers=_texts(entry, "headers"))
+        return McpAddress(url=_url(url), headers=_texts(entry, "headers"))
     if not isinstance(command, str) or not command.strip():
         raise UsageError(
             f"a server is described by its command (and args, env, cwd) or its url; got {short(dict(entry))}"
@@ -132,7 +132,7 @@ def _entry(entry: Mapping[str, Any]) -> Address:
         raise UsageError(f"the args of a server are a list of texts; got {short(args)}")
     if not isinstance(entry.get("cwd", ""), str):
         raise UsageError(f"the cwd of a server is the path of a folder; got {short(entry['cwd'])}")
-    return Address(command=(command, *cast("list[str]", args)), env=_texts(entry, "env"), cwd=entry.get("cwd"))
+    return McpAddress(command=(command, *cast("list[str]", args)), env=_texts(entry, "env"), cwd=entry.get("cwd"))
 
 
 def _texts(entry: Mapping[str, Any], what: str) -> dict[str, str]:
@@ -145,7 +145,7 @@ def _texts(entry: Mapping[str, Any], what: str) -> dict[str, str]:
 NO_SDK = "MCP servers need the official SDK: pip install 'toolspeak[mcp]'"
 
 
-def check_there(address: Address) -> None:
+def check_there(address: McpAddress) -> None:
     """Raises UsageError for a command line whose program does not exist, and MissingExtra without the extra `mcp`."""
     if find_spec("mcp") is None:
         raise MissingExtra(NO_SDK)

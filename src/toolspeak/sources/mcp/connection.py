@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 from ...api.upstream_errors import excerpt
 from ...errors import MissingExtra, ToolError, UsageError
 from ..secret_removal import Secrets
-from .config import NO_SDK, Address
+from .config import NO_SDK, McpAddress
 from .limits import LARGEST, current
 from .logins import login_hint
 from .stdio import by_stdio
@@ -56,7 +56,7 @@ class Connection:
 
     def __init__(
         self,
-        address: Address,
+        address: McpAddress,
         timeout: float,
         news: Callable[[Client], Awaitable[None]],
         secrets: Callable[[], Secrets],

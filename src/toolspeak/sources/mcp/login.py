@@ -25,7 +25,7 @@ from ...api.upstream_errors import excerpt
 from ...errors import ToolError, ToolspeakError, UsageError
 from ..secret_removal import Secrets
 from .bearer import TIMEOUT, is_usable, refuse_plain, revoke
-from .config import Address
+from .config import McpAddress
 from .connection import Connection, listed
 from .login_redirect import Redirect
 from .logins import Login, Logins
@@ -36,7 +36,7 @@ REQUESTS = 60.0
 """Seconds for all requests to servers together."""
 
 
-async def log_in(address: Address, logins: Logins, tell: Callable[[str], None], *, port: int = 0) -> int:
+async def log_in(address: McpAddress, logins: Logins, tell: Callable[[str], None], *, port: int = 0) -> int:
     """Log in at a server, store the login, and return the number of tools that the server then offers.
 
     `tell` gets the address to open in a browser, which is redirected to `port` on this machine (0: any free one).
@@ -64,7 +64,7 @@ async def log_in(address: Address, logins: Logins, tell: Callable[[str], None], 
     return len(tools)
 
 
-async def log_out(address: Address, logins: Logins) -> str:
+async def log_out(address: McpAddress, logins: Logins) -> str:
     """Delete the login at a server, and revoke it there. Returns why the server did not revoke it, "" if it did or
     cannot.
 
@@ -88,7 +88,7 @@ async def _ignore(_: Any) -> None:
     """Ignore tools that change during a login: they are listed when they are used."""
 
 
-def _unusable(address: Address, error: BaseException, flow: Flow) -> ToolError:
+def _unusable(address: McpAddress, error: BaseException, flow: Flow) -> ToolError:
     message = "it was logged in at, but " if flow.stored else ""
     why = "gave no answer in time" if isinstance(error, TimeoutError) else f"cannot be used: {error}"
     return ToolError(f"the MCP server {address.description}: {message}{why}")
@@ -97,7 +97,7 @@ def _unusable(address: Address, error: BaseException, flow: Flow) -> ToolError:
 class Flow(OAuthClientProvider):
     """The SDK's provider for one login. Its requests are bounded, and its first failure ends it."""
 
-    def __init__(self, address: Address, logins: Logins, redirect: Redirect) -> None:
+    def __init__(self, address: McpAddress, logins: Logins, redirect: Redirect) -> None:
         super().__init__(
             address.url.partition("#")[0],
             OAuthClientMetadata(client_name="toolspeak", redirect_uris=[AnyUrl(redirect.uri)]),

@@ -19,7 +19,7 @@ from typing import IO, Any, cast
 
 from ...errors import UsageError
 from ...files import replacing, state_folder, take_lock, user_path
-from .config import Address
+from .config import McpAddress
 from .server_identity import plain_url
 
 VARIABLE = "TOOLSPEAK_LOGINS"
@@ -62,7 +62,7 @@ def default_path() -> Path | None:
     return user_path(VARIABLE, state_folder, "mcp-logins.json")
 
 
-def login_hint(address: Address) -> str:
+def login_hint(address: McpAddress) -> str:
     """Return advice for a server that requires a login."""
     return f'run `toolspeak mcp login {address.description}`, or give it a key: headers={{"Authorization": "Bearer …"}}'
 

@@ -23,7 +23,7 @@ from .. import background_loop
 from ..definition_checks import refuse_duplicates, refuse_hostile, refuse_unsendable
 from ..pins import Pins
 from ..secret_removal import Secrets
-from .config import Address
+from .config import McpAddress
 from .connection import Connection, listed
 from .limits import Request
 from .logins import Logins, default_path
@@ -48,7 +48,7 @@ class Server:
 
     def __init__(
         self,
-        address: Address,
+        address: McpAddress,
         *,
         prefix: str = "",
         only: Sequence[str] = (),
@@ -314,7 +314,7 @@ class Server:
             }
         )
         effect, reads = labels(definition.get("annotations"))
-        return replace(tool, function=Remote(self, definition), timeout=self.timeout, effect=effect, reads=reads)
+        return replace(tool, function=RemoteTool(self, definition), timeout=self.timeout, effect=effect, reads=reads)
 
     def _unaccepted(self, offered: Sequence[dict[str, Any]]) -> dict[str, str]:
         """Return, by name, why a definition that differs from the accepted one is refused."""
@@ -339,7 +339,7 @@ class Server:
         return pins.known_as(key, lambda source: resolved(source, folder))
 
 
-class Remote:
+class RemoteTool:
     """A tool of a server, called by name."""
 
     def __init__(self, server: Server, definition: Mapping[str, Any]) -> None:
@@ -354,7 +354,7 @@ class Remote:
         return await background_loop.there(self.server.call(self.name, arguments, again=self.again))
 
 
-def bearer(address: Address) -> Bearer | None:
+def bearer(address: McpAddress) -> Bearer | None:
     """Return what sends the token of a login, if the server has no key. UsageError if the logins cannot be read."""
     keyed = "@" in urlsplit(address.url).netloc or any(name.lower() == "authorization" for name in address.headers)
     if keyed:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # ------------------------------------------------------------------ both
 
 
-class Around:
+class WrappedStream:
     """A message stream around another one, which it closes with itself."""
 
     def __init__(self, inner: Any) -> None:
@@ -36,7 +36,7 @@ class Around:
         await self.aclose()
 
 
-class IncomingStream(Around):
+class IncomingStream(WrappedStream):
     """The messages from a server. The stream ends, like that of a gone server, if it sends requests but reads no
     answers."""
 
@@ -73,7 +73,7 @@ class IncomingStream(Around):
             raise StopAsyncIteration from None
 
 
-class OutgoingStream(Around):
+class OutgoingStream(WrappedStream):
     """The messages to a server. Marks the current request as sent."""
 
     def __init__(self, inner: Any, arriving: IncomingStream) -> None:

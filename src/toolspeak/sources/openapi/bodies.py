@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
 from ...errors import ToolError
-from .styles import Slot, query_pairs
+from .styles import ArgumentSlot, query_pairs
 
 Form = Literal["json", "form", "multipart", "text", "bytes"]
 
@@ -33,7 +33,7 @@ def chosen(content: Mapping[str, Any]) -> str:
     return min(content, key=lambda media: (order.index(form_of(media)), "+" in media, "*" in media), default="")
 
 
-def written(media: str, value: Any, slots: Mapping[str, Slot]) -> tuple[str, bytes]:
+def written(media: str, value: Any, slots: Mapping[str, ArgumentSlot]) -> tuple[str, bytes]:
     """Return (content type, body) for a value; `slots` say how each field of a form is encoded. Raises ToolError."""
     form = form_of(media)
     if form == "json":
@@ -55,8 +55,8 @@ def _fields(value: Any) -> list[tuple[str, Any]]:
     return [(name, part) for name, part in cast("dict[str, Any]", value).items() if part is not None]
 
 
-def _slot(name: str, slots: Mapping[str, Slot]) -> Slot:
-    return slots.get(name) or Slot(name, "field", name, "form", True)
+def _slot(name: str, slots: Mapping[str, ArgumentSlot]) -> ArgumentSlot:
+    return slots.get(name) or ArgumentSlot(name, "field", name, "form", True)
 
 
 def _bytes(text: str, argument: str) -> bytes:
@@ -67,7 +67,7 @@ def _bytes(text: str, argument: str) -> bytes:
         raise ToolError(f"the argument {argument!r} must be base64") from None
 
 
-def _multipart(kind: str, fields: list[tuple[str, Any]], slots: Mapping[str, Slot]) -> tuple[str, bytes]:
+def _multipart(kind: str, fields: list[tuple[str, Any]], slots: Mapping[str, ArgumentSlot]) -> tuple[str, bytes]:
     boundary = uuid.uuid4().hex
     body = bytearray()
     for name, value in fields:
@@ -78,7 +78,7 @@ def _multipart(kind: str, fields: list[tuple[str, Any]], slots: Mapping[str, Slo
     return f"{kind}; boundary={boundary}", bytes(body + f"--{boundary}--\r\n".encode())
 
 
-def _part(name: str, value: Any, slot: Slot) -> bytes:
+def _part(name: str, value: Any, slot: ArgumentSlot) -> bytes:
     if any(c in name for c in "\r\n"):
         raise ToolError("the name of a field contains a line break")
     head = 'Content-Disposition: form-data; name="{}"'.format(name.replace('"', "%22"))

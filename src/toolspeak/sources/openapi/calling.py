@@ -16,9 +16,9 @@ from ..definition_checks import refuse_unsendable
 from ..secret_removal import Secrets
 from .auth import Keys
 from .bodies import form_of, written
-from .fetching import Answer, Bounds, Credentials, SentRequest, exchange
+from .fetching import HttpAnswer, Bounds, Credentials, SentRequest, exchange
 from .operations import Operation
-from .styles import Slot, header_text, own_names, path_part, plain_name, query_pairs, whole_segments
+from .styles import ArgumentSlot, header_text, own_names, path_part, plain_name, query_pairs, whole_segments
 
 MOST_CHARACTERS = 1_500
 """The most characters of an error's body that are passed on."""
@@ -51,7 +51,7 @@ def function_of(
     return call
 
 
-def _outcome(operation: Operation, answer: Answer, secrets: Secrets, advice: str) -> Any:
+def _outcome(operation: Operation, answer: HttpAnswer, secrets: Secrets, advice: str) -> Any:
     """Return the result of a response, or raise a ToolError. A large one takes a second to search for secrets."""
     text = _text(answer)
     if not 200 <= answer.status < 300:
@@ -97,7 +97,7 @@ class _Parameters:
     query: list[str] = field(default_factory=list[str])
     cookies: list[str] = field(default_factory=list[str])
 
-    def set(self, slot: Slot, value: Any) -> None:
+    def set(self, slot: ArgumentSlot, value: Any) -> None:
         """Encode a value for its slot. As in RFC 6570, null is left out: only JSON can express it."""
         if slot.place == "path":
             self.path[slot.name] = path_part(slot, value)
@@ -114,7 +114,7 @@ class _Parameters:
         return "?" + "&".join(self.query) if self.query else ""
 
 
-def _refuse_others(slot: Slot, value: Any, operation: Operation, hidden: Collection[tuple[str, str]]) -> None:
+def _refuse_others(slot: ArgumentSlot, value: Any, operation: Operation, hidden: Collection[tuple[str, str]]) -> None:
     """Raises ToolError for an object whose fields would become other parameters of the document, or parameters with
     credentials."""
     if not (names := own_names(slot, value)):
@@ -151,7 +151,7 @@ def _body(operation: Operation, arguments: Mapping[str, Any], headers: dict[str,
     return body
 
 
-def _body_value(operation: Operation, fields: Iterable[Slot], arguments: Mapping[str, Any]) -> Any:
+def _body_value(operation: Operation, fields: Iterable[ArgumentSlot], arguments: Mapping[str, Any]) -> Any:
     """Return the argument that is the body, or an object of the arguments that are its fields; NO_BODY for none."""
     whole = next((slot for slot in operation.slots if slot.place == "body"), None)
     if whole is not None:
@@ -160,7 +160,7 @@ def _body_value(operation: Operation, fields: Iterable[Slot], arguments: Mapping
     return value if value or operation.bodied else NO_BODY
 
 
-def _text(answer: Answer) -> str | None:
+def _text(answer: HttpAnswer) -> str | None:
     """Return the body as text; None if it is binary."""
     kind, _, more = answer.headers.get("Content-Type", "").partition(";")
     kind = kind.strip().lower()
@@ -177,7 +177,7 @@ def _text(answer: Answer) -> str | None:
         return answer.body.decode("utf-8", "replace") if form_of(kind) in ("json", "text") else None
 
 
-def _value(answer: Answer, text: str | None, secrets: Secrets) -> Any:
+def _value(answer: HttpAnswer, text: str | None, secrets: Secrets) -> Any:
     """Return the result of a successful response: JSON data, text, or a description of other content."""
     if not answer.body:
         return secrets.out_of(f"{answer.status} {answer.reason}".strip(), exact=True)
@@ -190,7 +190,7 @@ def _value(answer: Answer, text: str | None, secrets: Secrets) -> Any:
     return text
 
 
-def _refusal(operation: Operation, answer: Answer, text: str | None, secrets: Secrets, advice: str) -> str:
+def _refusal(operation: Operation, answer: HttpAnswer, text: str | None, secrets: Secrets, advice: str) -> str:
     body = (
         "a body that is not text"
         if text is None

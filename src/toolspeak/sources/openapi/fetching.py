@@ -57,7 +57,7 @@ class SentRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """A server's whole response."""
 
     status: int
@@ -73,7 +73,7 @@ def origin(url: str) -> Origin:
     return parts.scheme, (parts.hostname or "").lower(), parts.port or DEFAULT_PORTS.get(parts.scheme, 0)
 
 
-async def exchange(sent: SentRequest, secret: Credentials, bounds: Bounds) -> Answer:
+async def exchange(sent: SentRequest, secret: Credentials, bounds: Bounds) -> HttpAnswer:
     """Return the response to a request, after redirects. Raises ToolError; a cancellation closes the connection."""
     for _ in range(REDIRECTS + 1):
         here = origin(sent.url)
@@ -81,7 +81,7 @@ async def exchange(sent: SentRequest, secret: Credentials, bounds: Bounds) -> An
         try:
             if response.status not in (301, 302, 303, 307, 308) or not response.headers.get("Location"):
                 body = await _body(response, bounds.limit)
-                return Answer(response.status, response.reason or "", response.headers.copy(), body, sent.url)
+                return HttpAnswer(response.status, response.reason or "", response.headers.copy(), body, sent.url)
             sent = _redirected(sent, response.status, response.headers["Location"])
         finally:
             response.close()

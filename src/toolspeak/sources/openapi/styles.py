@@ -29,7 +29,7 @@ DEEP = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class ArgumentSlot:
     """The place of an argument: `argument` is its name for the model, `name` the one for the server.
 
     `json`: the value is written as JSON, whatever the style. `file`: it is sent as a file.
@@ -45,7 +45,7 @@ class Slot:
     file: bool = False
 
 
-def path_part(slot: Slot, value: Any) -> str:
+def path_part(slot: ArgumentSlot, value: Any) -> str:
     """Return a parameter encoded as one path segment. Raises ToolError if it would change the path, as an empty value
     would: it turns an item's path into that of the list."""
     if isinstance(value, (list, dict)) and not value and not slot.json:
@@ -57,7 +57,7 @@ def path_part(slot: Slot, value: Any) -> str:
     return _matrix(slot, value) if slot.style == "matrix" else _joined(slot, value, ",")
 
 
-def _matrix(slot: Slot, value: Any) -> str:
+def _matrix(slot: ArgumentSlot, value: Any) -> str:
     name = quote(slot.name, safe="")
     if slot.explode and isinstance(value, (list, dict)):
         return "".join(f";{one}" for one in _listed(slot, value, name))
@@ -84,7 +84,7 @@ def climbs(path: str) -> bool:
     return False
 
 
-def own_names(slot: Slot, value: Any) -> list[str]:
+def own_names(slot: ArgumentSlot, value: Any) -> list[str]:
     """Return the parameter names that a value introduces: the field names of an exploded object."""
     if slot.json or not slot.explode or slot.style == "deepObject" or not isinstance(value, dict):
         return []
@@ -106,7 +106,7 @@ def plain_name(name: str) -> str:
     )
 
 
-def header_text(slot: Slot, value: Any) -> str:
+def header_text(slot: ArgumentSlot, value: Any) -> str:
     """Return a header's text. Raises ToolError for characters that a header cannot carry, such as a line break."""
     text = _json(value) if slot.json else _simple(value, slot.explode, ",", _text)
     if not all(0x20 <= ord(c) < 0x7F or 0xA0 <= ord(c) <= 0xFF for c in text):
@@ -116,7 +116,7 @@ def header_text(slot: Slot, value: Any) -> str:
     return text.strip()
 
 
-def query_pairs(slot: Slot, value: Any) -> Iterator[str]:
+def query_pairs(slot: ArgumentSlot, value: Any) -> Iterator[str]:
     """Yield the encoded `name=value` pairs of a query, a cookie or a form."""
     name = quote(slot.name, safe="[]")
     encode = _encoder(slot)
@@ -133,15 +133,15 @@ def query_pairs(slot: Slot, value: Any) -> Iterator[str]:
         yield f"{name}={_simple(value, False, SEPARATORS.get(slot.style, ','), lambda part: encode(_text(part)))}"
 
 
-def _encoder(slot: Slot) -> Callable[[str], str]:
+def _encoder(slot: ArgumentSlot) -> Callable[[str], str]:
     return lambda text: quote(text, safe=RESERVED if slot.reserved else "")
 
 
-def _joined(slot: Slot, value: Any, separator: str) -> str:
+def _joined(slot: ArgumentSlot, value: Any, separator: str) -> str:
     return _simple(value, slot.explode, separator, lambda part: _one_segment(slot, _text(part)))
 
 
-def _listed(slot: Slot, value: Any, name: str) -> Iterator[str]:
+def _listed(slot: ArgumentSlot, value: Any, name: str) -> Iterator[str]:
     if isinstance(value, dict):
         for key, part in cast("dict[str, Any]", value).items():
             yield f"{_one_segment(slot, key)}={_one_segment(slot, _text(part))}"
@@ -172,7 +172,7 @@ def _deep(name: str, value: Any, depth: int = 0) -> Iterator[tuple[str, str]]:
         yield name, _text(value)
 
 
-def _one_segment(slot: Slot, text: str) -> str:
+def _one_segment(slot: ArgumentSlot, text: str) -> str:
     """Return a text as part of one path segment. `..` is refused, because servers and proxies decode before they check."""
     plain = text
     for _ in range(3):
@@ -182,7 +182,7 @@ def _one_segment(slot: Slot, text: str) -> str:
     return quote(text, safe="")
 
 
-def _not_a_part(slot: Slot) -> ToolError:
+def _not_a_part(slot: ArgumentSlot) -> ToolError:
     return ToolError(
         f"the argument {slot.argument!r} is a part of a path: it must not be empty, nor contain a part "
         "that is empty, `.` or `..`"

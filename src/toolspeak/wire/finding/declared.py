@@ -35,7 +35,7 @@ CONTENT_ARGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class Declared:
     """One declared field: its openers and closers as literals and slots, and its full declaration."""
 
     where: str
@@ -61,7 +61,7 @@ def as_object(value: object, where: str) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value)
 
 
-def declared_fields(config: Mapping[str, Any]) -> dict[str, Field]:
+def declared_fields(config: Mapping[str, Any]) -> dict[str, Declared]:
     """The fields by name, with every key validated."""
     config = as_object(config, "response_template")
     if unknown := sorted(set(map(str, config)) - TOP_KEYS):
@@ -69,7 +69,7 @@ def declared_fields(config: Mapping[str, Any]) -> dict[str, Field]:
     if config.get("version", 1) != 1:
         raise cannot("version", f"expected 1, got {config['version']!r}")
     as_object(config.get("defaults", {}), "defaults")
-    fields: dict[str, Field] = {}
+    fields: dict[str, Declared] = {}
     for name, value in as_object(config.get("fields"), "fields").items():
         where = f"fields.{name}"
         if name not in ("content", "tool_calls", *THOUGHTS):
@@ -79,7 +79,7 @@ def declared_fields(config: Mapping[str, Any]) -> dict[str, Field]:
             raise cannot(f"{where}.{unknown[0]}", f"expected one of {', '.join(sorted(FIELD_KEYS))}")
         _check(name, field, where)
         closers = tuple(as_text(pieces, f"{where}.close_pattern") for pieces in _anchors(field, "close", where))
-        fields[name] = Field(where, _anchors(field, "open", where), tuple(c for c in closers if c), field)
+        fields[name] = Declared(where, _anchors(field, "open", where), tuple(c for c in closers if c), field)
     return fields
 
 

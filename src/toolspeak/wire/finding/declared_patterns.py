@@ -25,13 +25,13 @@ WHITE = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class PatternGroup:
     """A named group. Its own pattern is ignored: the pieces around it show where it ends."""
 
     name: str
 
 
-Piece = str | Group
+Piece = str | PatternGroup
 
 
 def pattern_pieces(pattern: str) -> tuple[Piece, ...]:
@@ -49,7 +49,7 @@ def pattern_pieces(pattern: str) -> tuple[Piece, ...]:
         at = m.end()
         kind = m.lastgroup
         if kind in ("group", "inner"):
-            pieces.append(Group(m["group"]))
+            pieces.append(PatternGroup(m["group"]))
         elif kind == "gap":
             pieces += [GAP] if pieces else []
         elif kind == "maybe":

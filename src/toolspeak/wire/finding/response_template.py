@@ -27,13 +27,13 @@ from ..dialect import (
     Thinking,
 )
 from ..reading.lexicon import MARK
-from .declared import THOUGHTS, Field, as_object, as_text, cannot, declared_fields, declared_starts, one_literal
+from .declared import THOUGHTS, Declared, as_object, as_text, cannot, declared_fields, declared_starts, one_literal
 from .declared_patterns import GAP, Piece, pattern_pieces
 
 SLOTS = {"name": NAME, "id": ID}
 
 
-def _thinking(thought: Field) -> Thinking:
+def _thinking(thought: Declared) -> Thinking:
     """The markers of thoughts. Those of a stripped field include line breaks on the inside."""
     where = thought.where
     one_literal([as_text(opener, f"{where}.open") for opener in thought.openers] or [""], f"{where}.open")
@@ -87,7 +87,7 @@ def _edges(parts: Sequence[Part]) -> tuple[str, str]:
     return first if isinstance(first, str) else "", last if isinstance(last, str) and len(parts) > 1 else ""
 
 
-def _around(text: Field | None, calls: Field) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _around(text: Declared | None, calls: Declared) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The markers around a text that are not part of it, and the ones that end the reply."""
     if text is None:
         return (), ()
@@ -101,7 +101,7 @@ def _around(text: Field | None, calls: Field) -> tuple[tuple[str, ...], tuple[st
 # ---------------------------------------------------------------------------- the calls
 
 
-def _calls(field: Field) -> tuple[bool, tuple[Part, ...], tuple[tuple[Part, ...], ...]]:
+def _calls(field: Declared) -> tuple[bool, tuple[Part, ...], tuple[tuple[Part, ...], ...]]:
     """Whether the content is a list of calls; the parts of one call; and other forms of it."""
     if not field.openers:
         raise cannot(f"{field.where}.open", "expected what opens a call")
@@ -113,7 +113,7 @@ def _calls(field: Field) -> tuple[bool, tuple[Part, ...], tuple[tuple[Part, ...]
 
 
 def _call(
-    field: Field, opener: Sequence[Piece], names: Mapping[str, str], hole: JsonCall | Arguments, closer: str
+    field: Declared, opener: Sequence[Piece], names: Mapping[str, str], hole: JsonCall | Arguments, closer: str
 ) -> tuple[Part, ...]:
     """The opener, content and closer of one call, with the name if the opener has it."""
     parts: list[Part] = []
@@ -138,7 +138,7 @@ def _unclosed(opener: Sequence[Piece], closer: str) -> list[str]:
     return [f"</{tag}>" for tag in reversed(tags) if f"</{tag}>" not in closer]
 
 
-def _slots(field: Field) -> dict[str, str]:
+def _slots(field: Declared) -> dict[str, str]:
     """The sources of a call's name, arguments and id: a group, the content, or a key of it."""
     where, whole = f"{field.where}.transform", "{content}"
     transform = field.declaration.get("transform", whole)
@@ -161,7 +161,7 @@ def _placeholder(value: object, where: str) -> str:
     return match[1]
 
 
-def _content(field: Field, names: Mapping[str, str]) -> JsonCall | Arguments:
+def _content(field: Declared, names: Mapping[str, str]) -> JsonCall | Arguments:
     """The hole for the field's content."""
     kind = field.declaration.get("content", "text")
     options = as_object(field.declaration.get("content_args") or {}, f"{field.where}.content_args")
@@ -183,7 +183,7 @@ def _content(field: Field, names: Mapping[str, str]) -> JsonCall | Arguments:
     return JsonCall((*rows, (keys["name"], NAME), (keys["arguments"], ARGS)), also)
 
 
-def _loose(field: Field, options: Mapping[str, Any]) -> Keywords:
+def _loose(field: Declared, options: Mapping[str, Any]) -> Keywords:
     """JSON with unquoted keys, or with other quotes around strings."""
     quotes: list[str] = []
     for delimiters in cast("Sequence[object]", options.get("string_delims") or [['"', '"']]):
@@ -202,7 +202,7 @@ def _loose(field: Field, options: Mapping[str, Any]) -> Keywords:
     )
 
 
-def _tagged(field: Field, options: Mapping[str, Any]) -> Tagged:
+def _tagged(field: Declared, options: Mapping[str, Any]) -> Tagged:
     """Arguments in tags, from the pattern of one of them."""
     where = f"{field.where}.content_args"
     parser = as_object(options.get("value_parser") or {}, f"{where}.value_parser")
@@ -238,7 +238,7 @@ def _tag_pattern(pattern: object, where: str) -> Tagged:
 # ---------------------------------------------------------------------- messages with heads
 
 
-def _head(field: Field, mark: str, stop: str) -> str:
+def _head(field: Declared, mark: str, stop: str) -> str:
     """The head of a message between its marks."""
     head = field.opener.removeprefix(mark).removesuffix(stop)
     if mark + head + stop != field.opener:
@@ -247,7 +247,7 @@ def _head(field: Field, mark: str, stop: str) -> str:
 
 
 def _headed(
-    calls: Field, thought: Field | None, text: Field | None, anchors: tuple[str, ...], control: tuple[str, ...]
+    calls: Declared, thought: Declared | None, text: Declared | None, anchors: tuple[str, ...], control: tuple[str, ...]
 ) -> Dialect:
     """A dialect whose messages have a head that says what they are; it may contain more than the name."""
     where = f"{calls.where}.open_pattern"

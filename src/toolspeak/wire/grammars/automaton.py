@@ -14,7 +14,7 @@ Places = frozenset[Place]
 
 
 @dataclass(slots=True)
-class State:
+class AutomatonState:
     """The possible next characters: those that lead to another state (by its number), and those that end the text,
     with what follows."""
 
@@ -65,14 +65,14 @@ class _Search:
         return self._closure(nexts) | self.everywhere
 
 
-def automaton(text: Text) -> list[State]:
+def automaton(text: Text) -> list[AutomatonState]:
     """The states of a text, the first one first. If the text may end anywhere, it may end in each state."""
     search = _Search(text)
     numbers = {search.start: 0}
-    todo, states = [search.start], list[State]()
+    todo, states = [search.start], list[AutomatonState]()
     while todo:
         places = todo.pop(0)
-        state = State()
+        state = AutomatonState()
         states.append(state)
         known: dict[Places, list[str]] = {}
         apart: list[str] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .automaton import automaton
 from .notation import Notation, char_class
-from .rules import Grammar, Json, Node, Text
+from .rules import Grammar, JsonNode, Node, Text
 from .value_grammar import JSON, Values
 
 ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
@@ -29,7 +29,7 @@ class _Gbnf(Notation):
     def token(self, part: Node) -> str:
         return self.rule("word", self.node(part))
 
-    def json(self, node: Json) -> str:
+    def json(self, node: JsonNode) -> str:
         return self.node(Values(self.grammar.rules, JSON, node.schema).of(node.schema))
 
     def text(self, text: Text) -> str:

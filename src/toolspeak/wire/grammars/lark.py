@@ -6,7 +6,7 @@ import json
 
 from .engine_schemas import readable
 from .notation import Notation, char_class
-from .rules import Chars, Grammar, Json, Node, Pattern, Text
+from .rules import Chars, Grammar, JsonNode, Node, Pattern, Text
 from .value_grammar import JSON, WHITE_SPACE, Values, has_form
 
 OPTIONS = {"lenient": True, "whitespace_pattern": WHITE_SPACE}
@@ -34,7 +34,7 @@ class _Lark(Notation):
     def token(self, part: Node) -> str:
         return self.rule("WORD", self.node(part))
 
-    def json(self, node: Json) -> str:
+    def json(self, node: JsonNode) -> str:
         if has_form(node.schema):
             return self.node(Values(self.grammar.rules, JSON, node.schema).of(node.schema))
         schema = {"x-guidance": OPTIONS, **readable(node.schema)}

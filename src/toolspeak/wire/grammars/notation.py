@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from .rules import Alt, Chars, Grammar, Json, Lit, Node, Ref, Repeat, Seq, Text, Token
+from .rules import Alt, Chars, Grammar, JsonNode, Lit, Node, Ref, Repeat, Seq, Text, Token
 
 TIMES: dict[tuple[int, int | None], str] = {(0, 1): "?", (0, None): "*", (1, None): "+"}
 PLAIN = frozenset(" _,:;<>={}()!'@#%&~\"+*?|.$")
@@ -58,7 +58,7 @@ class Notation(ABC):
                 return self.name(name)
             case Token(part):
                 return self.token(part)
-            case Json():
+            case JsonNode():
                 return self.json(node)
             case Text():
                 return self.text(node)
@@ -77,7 +77,7 @@ class Notation(ABC):
     def token(self, part: Node) -> str: ...
 
     @abstractmethod
-    def json(self, node: Json) -> str: ...
+    def json(self, node: JsonNode) -> str: ...
 
     @abstractmethod
     def text(self, text: Text) -> str: ...

@@ -65,7 +65,7 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Json:
+class JsonNode:
     """A JSON value that matches the schema, which is self-contained: its references point into it."""
 
     schema: Mapping[str, Any]
@@ -89,7 +89,7 @@ class Text:
     end: bool = False
 
 
-Node = Lit | Chars | Seq | Alt | Repeat | Ref | Token | Json | Text
+Node = Lit | Chars | Seq | Alt | Repeat | Ref | Token | JsonNode | Text
 EMPTY = Seq()
 
 

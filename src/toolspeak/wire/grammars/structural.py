@@ -12,7 +12,7 @@ from .calls import answer, calls
 from .engine_schemas import readable
 from .gbnf import gbnf
 from .reply import Thought, reply
-from .rules import Grammar, Json, Lit, Node, Pattern, Rules, Seq, seq
+from .rules import Grammar, JsonNode, Lit, Node, Pattern, Rules, Seq, seq
 from .value_grammar import has_form
 
 Format = dict[str, Any]
@@ -111,7 +111,7 @@ def _tag(call: Node, rules: Rules) -> Format:
 
 def _content(node: Node, rules: Rules) -> Format:
     match rules.resolve(node):
-        case Json(schema) if not has_form(schema):
+        case JsonNode(schema) if not has_form(schema):
             return {"type": "json_schema", "json_schema": readable(schema)}
         case _:
             pass

@@ -80,13 +80,13 @@ def _value(slot: Slot | Kind, hole: JsonCall, tool: Tool[..., Any], rules: Rules
 
 
 def _arguments(hole: JsonCall, schema: Schema, rules: Rules) -> Node:
-    from ..grammars.rules import Json, Lit, alt, seq
+    from ..grammars.rules import JsonNode, Lit, alt, seq
     from ..grammars.value_grammar import ENCODED, Values
 
     if not hole.encoded:
-        return Json(schema)
+        return JsonNode(schema)
     text = seq(Lit('"'), Values(rules, ENCODED, schema).of(schema), Lit('"'))
-    return text if hole.encoded == "always" else alt(text, Json(schema))
+    return text if hole.encoded == "always" else alt(text, JsonNode(schema))
 
 
 def text_grammar(hole: JsonCall) -> Node | None:

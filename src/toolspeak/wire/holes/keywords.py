@@ -86,7 +86,7 @@ def write(hole: Keywords, arguments: Mapping[str, Any], schema: Mapping[str, Any
 def grammar(hole: Keywords, schema: Schema, rules: Rules) -> Node:
     """The arguments after their opener, which distinguishes a call from other text."""
     from ..grammars.arguments import an_object, part_of
-    from ..grammars.rules import Json as JsonNode, Lit, seq
+    from ..grammars.rules import JsonNode, Lit, seq
     from ..grammars.value_grammar import Values, bare_name, fields_of, literals
 
     schema = an_object(schema)

@@ -11,7 +11,7 @@ from ..dialect import Tagged, Typed
 from ..grammars.arguments import part_of, simple, verbatim
 from ..grammars.rules import (
     EMPTY,
-    Json as JsonNode,
+    JsonNode,
     Letters,
     Lit,
     Node,

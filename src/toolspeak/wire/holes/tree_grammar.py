@@ -11,7 +11,7 @@ from ..dialect import Tree
 from ..grammars.arguments import narrowed, part_of, simple, verbatim
 from ..grammars.rules import (
     EMPTY as NOTHING,
-    Json as JsonNode,
+    JsonNode,
     Letters,
     Lit,
     Node,

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from ...events import ArgumentsDelta
 from ...schema.kinds import ANY, STRING, Kinds
-from ..reading.json_tokens import NUMBER_OR_WORD, PYTHON, SCALAR, Emit, Note, escaped, quoted, whole_value
+from ..reading.json_tokens import NUMBER_OR_WORD, PYTHON, SCALAR, AddNote, Emit, escaped, quoted, whole_value
 from ..reading.json_value import json_value
 from ..reading.source import CAP, GAP, SPACE, Delta, Malformed, Scan, Source, following, marks, until
 from ..reading.state import FUNCTIONS, State
@@ -128,7 +128,7 @@ def _word(word: str, allowed: Kinds) -> str:
     return _json_kind(word) if NUMBER_OR_WORD(word) else ""
 
 
-def as_json(text: str, allowed: Kinds, note: Note) -> str:
+def as_json(text: str, allowed: Kinds, note: AddNote) -> str:
     """The text of a value as JSON of an allowed type; a string, with a note, if it is of none."""
     if allowed == STRING:
         return quoted(text)
@@ -162,7 +162,7 @@ def _json_kind(body: str) -> str:
     return "integer" if not set(body).intersection(".eE") or float(body).is_integer() else "number"
 
 
-def _repaired(body: str, allowed: Kinds, note: Note) -> str | None:
+def _repaired(body: str, allowed: Kinds, note: AddNote) -> str | None:
     """A Python literal or broken JSON as JSON, if its type is allowed.
 
     If a string is allowed too, only text that cannot be meant as one counts: valid JSON or Python.
@@ -194,7 +194,7 @@ def _unescaped(body: str) -> str:
     return text if _json_kind(text) in ("object", "array") else ""
 
 
-def _transcoded(body: str, kind: str, note: Note) -> str | None:
+def _transcoded(body: str, kind: str, note: AddNote) -> str | None:
     """A Python literal that is far from JSON as JSON: a list or a dict, judging by its beginning."""
     text = keywords.transcode(body)
     if not text or OPENS.get(text[0]) != kind:

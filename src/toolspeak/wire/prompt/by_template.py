@@ -34,7 +34,7 @@ Placed = tuple[int, Row]
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class TemplateJob:
     """A template, and its inputs besides the messages."""
 
     template: str
@@ -76,7 +76,7 @@ def by_template(
     variables = dict(want.variables)
     if want.thinking is not None:
         variables["enable_thinking"] = want.thinking
-    job = Job(template, tools, variables, now, open_ended)
+    job = TemplateJob(template, tools, variables, now, open_ended)
     prompt = job.render([row for _, row in rows])
     notes += _lost_texts(job, prompt, rows)
     notes += [Note("variable-not-given", name) for name in _missing_variables(template, variables, now)]
@@ -135,7 +135,7 @@ class Placeholder:
     word: str
 
 
-def _lost_texts(job: Job, prompt: str, rows: Sequence[Placed]) -> list[Note]:
+def _lost_texts(job: TemplateJob, prompt: str, rows: Sequence[Placed]) -> list[Note]:
     """Notes on parts of the messages that are not in the prompt.
 
     They are rendered once more with a unique word in place of each text and of each call's arguments. If the template

@@ -36,7 +36,7 @@ def render_sandboxed(
     """
     import jinja2
 
-    env = _environment(Bounds(fuel // 50, output))  # a step in Python takes about so much longer
+    env = _environment(RenderBudget(fuel // 50, output))  # a step in Python takes about so much longer
     env.globals.update(helpers)
     env.filters.update(filters)
     try:
@@ -54,7 +54,7 @@ def render_sandboxed(
     raise TemplateError(f"the chat template cannot be rendered: {why}")
 
 
-class Bounds:
+class RenderBudget:
     """The remaining steps and output of a template."""
 
     def __init__(self, fuel: int, output: int) -> None:
@@ -119,7 +119,7 @@ def _counting() -> Any:
     return Counting()
 
 
-def _guarded(function: Any, bounds: Bounds) -> Any:
+def _guarded(function: Any, bounds: RenderBudget) -> Any:
     @wraps(function)
     def call(*args: Any, **more: Any) -> Any:
         bounds.grow(*args, *more.values())
@@ -128,7 +128,7 @@ def _guarded(function: Any, bounds: Bounds) -> Any:
     return call
 
 
-def _environment(bounds: Bounds) -> Any:
+def _environment(bounds: RenderBudget) -> Any:
     """A sandbox that counts loop iterations, calls and growing texts."""
     from jinja2.ext import loopcontrols
     from jinja2.sandbox import SandboxedEnvironment

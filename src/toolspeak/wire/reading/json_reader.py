@@ -20,8 +20,8 @@ from .json_tokens import (
     STRING,
     SURE,
     TOKEN,
+    AddNote,
     Emit,
-    Note,
     escaped,
     quoted,
     whole_value,
@@ -61,7 +61,7 @@ class JsonReader(Machine):
 
     __slots__ = ("beyond", "comma", "comma_at", "delta", "emit", "nested", "note", "quote", "stack", "want", "watch")
 
-    def __init__(self, s: Source, emit: Emit, note: Note | None, delta: Delta | None, beyond: Words = ()) -> None:
+    def __init__(self, s: Source, emit: Emit, note: AddNote | None, delta: Delta | None, beyond: Words = ()) -> None:
         super().__init__(s, self.begin)
         self.emit, self.note, self.delta, self.beyond = emit, note, delta, beyond
         self.stack: list[str] = []
@@ -334,7 +334,7 @@ class JsonReader(Machine):
             self.note("raw-control", "")
         self.emit(escaped(c) if self.note else c)
 
-    def quote_inside(self, note: Note) -> None:
+    def quote_inside(self, note: AddNote) -> None:
         """A quote that ends nothing. The call is ambiguous if the next member of the bracket may begin with it."""
         s = self.s
         if self.quote != "'":

@@ -11,7 +11,7 @@ from typing import Protocol, cast
 Emit = Callable[[str], None]
 
 
-class Note(Protocol):
+class AddNote(Protocol):
     """Reports a repair: its rule, what it applied to, and its position if that is not the reader's."""
 
     def __call__(self, rule: str, detail: str, place: int | None = None, /) -> None: ...

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from .json_reader import AFTER, JsonReader
-from .json_tokens import Emit, Note
+from .json_tokens import AddNote, Emit
 from .source import Delta, Malformed, Scan, Source, Words, at
 
 
-def json_value(s: Source, emit: Emit, note: Note | None, delta: Delta | None = None, beyond: Words = ()) -> Scan[None]:
+def json_value(
+    s: Source, emit: Emit, note: AddNote | None, delta: Delta | None = None, beyond: Words = ()
+) -> Scan[None]:
     """Passes one JSON value on. Raises Malformed if it cannot be one; the offending text is not consumed.
 
     Repaired, each with a note: single and typographic quotes, quotes inside strings, Python's constants, trailing
