@@ -12,6 +12,7 @@ from ..drive import play, value
 from ..errors import (
     KeyRefused,
     MissingExtra,
+    ModelError,
     ServerFailed,
     TemplateError,
     ToolspeakError,
@@ -75,9 +76,8 @@ class Asker:
         try:
             reply = await self._reply(row, spending(self.task.plan(request), spent), ran)
         except (*STOPPING, *REFUSALS) as failure:
-            passes = not isinstance(failure, ServerFailed) or passing(failure)
-            if passes and (self.again or not ran):
-                raise  # it may pass, or would occur for other rows too
+            if _comes_again(failure) and (self.again or not ran):
+                raise
             error = failure
         except Exception as failure:  # noqa: BLE001 - a bad row is a row with an error, never the end of the job
             error = failure
@@ -105,6 +105,11 @@ class Asker:
             )  # fmt: skip
 
         return await value(play(plan, job.model, run, others=job.reask.others, seconds=job.limits.seconds))
+
+
+def _comes_again(error: ModelError | UsageError) -> bool:
+    """Whether an error may pass, or would occur for other rows too."""
+    return passing(error) if isinstance(error, ServerFailed) else True
 
 
 async def prepared(

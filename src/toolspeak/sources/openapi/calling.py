@@ -16,7 +16,7 @@ from ..definition_checks import refuse_unsendable
 from ..secret_removal import Secrets
 from .auth import Keys
 from .bodies import form_of, written
-from .fetching import HttpAnswer, Bounds, Credentials, SentRequest, exchange
+from .fetching import Bounds, Credentials, HttpAnswer, SentRequest, exchange
 from .operations import Operation
 from .styles import ArgumentSlot, header_text, own_names, path_part, plain_name, query_pairs, whole_segments
 
