@@ -280,7 +280,7 @@ class Http:
         import aiohttp
 
         if not (self._key + self.address.basic):
-            refuse_without_key(self._provider, self.name, self.address.shown)
+            refuse_without_key(self._provider, self.name, self.address.public)
         session = await get_session(trust_env=self._trust_env)
         connect = aiohttp.ClientTimeout(total=None, sock_connect=self.timeouts.connect)
         headers = {"Accept": "*/*", "Content-Type": "application/json", **self._api.headers}

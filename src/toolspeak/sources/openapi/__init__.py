@@ -104,8 +104,8 @@ def _tools(
 
 def _tool(maker: Maker, named: NamedOperation, servers: Servers, bounds: Bounds, timeout: float) -> Tool[..., Any]:
     try:
-        made = maker.operation(named)
-        refuse_hostile(named.name, made.description, made.parameters)
+        spec = maker.operation(named)
+        refuse_hostile(named.name, spec.description, spec.parameters)
     except RecursionError:
         raise InvalidTool(
             f"{maker.document.name}, {named.method.upper()} {named.path}: its schemas are nested too deeply",
@@ -124,11 +124,11 @@ def _tool(maker: Maker, named: NamedOperation, servers: Servers, bounds: Bounds,
         advice = "no credentials were given: auth=… for " + " or ".join(
             " and ".join(names) for names in wanted if names
         )
-    function = function_of(made, servers.base(named), credentials, bounds, keys, advice)
+    function = function_of(spec, servers.base(named), credentials, bounds, keys, advice)
     effect = "read" if named.method in SAFE else "destructive" if named.method == "delete" else "write"
     return Tool(
-        named.name, made.description, made.parameters, function, timeout=timeout, effect=effect, reads="untrusted",
-        sent_as_text=made.sent_as_text,
+        named.name, spec.description, spec.parameters, function, timeout=timeout, effect=effect, reads="untrusted",
+        sent_as_text=spec.sent_as_text,
     )  # fmt: skip
 
 
@@ -145,8 +145,8 @@ def _chosen(
             known = [one.name for one in operations]
             hint = did_you_mean(near(pattern, known)) or f" There are {_few(known)}"
             raise UsageError(f"{document.name} has no operation {pattern!r}.{hint}")
-    kept = [one for one in operations if (not only or _fits(one, only)) and not _fits(one, without)]
-    return [one for one in kept if one.method in SAFE] if read_only else kept
+    chosen = [one for one in operations if (not only or _fits(one, only)) and not _fits(one, without)]
+    return [one for one in chosen if one.method in SAFE] if read_only else chosen
 
 
 def _fits(one: NamedOperation, patterns: Iterable[str]) -> bool:

@@ -15,7 +15,7 @@ from .auth import Keys
 from .bodies import chosen, form_of
 from .document import Document
 from .schemas import ANNOTATIONS, Schemas
-from .styles import DEFAULTS, STYLES, Place, Slot, climbs
+from .styles import DEFAULTS, STYLES, ArgumentSlot, Place, climbs
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 SAFE = ("get", "head", "query")
@@ -59,7 +59,7 @@ class Operation:
     named: NamedOperation
     description: str
     parameters: Mapping[str, Any]
-    slots: tuple[Slot, ...]
+    slots: tuple[ArgumentSlot, ...]
     media: str
     bodied: bool
     accept: str
@@ -98,11 +98,11 @@ def operations_of(document: Document) -> list[NamedOperation]:
 
 def _name(operation_id: Any, method: str, path: str, used: set[str], last: dict[str, int]) -> str:
     """Return the operation's id, else its method and path, with a number if that is taken."""
-    told = _safe(operation_id) if isinstance(operation_id, str) else ""
-    if told and not (told[0].isalpha() or told[0] == "_"):
-        told = f"{method}_{told}"[:LONGEST]
+    own = _safe(operation_id) if isinstance(operation_id, str) else ""
+    if own and not (own[0].isalpha() or own[0] == "_"):
+        own = f"{method}_{own}"[:LONGEST]
     plain = _safe(f"{method}_{path}")
-    names = [*filter(None, (told, plain))]
+    names = [*filter(None, (own, plain))]
     for name in names:
         if name not in used:
             return name
@@ -125,7 +125,7 @@ class Maker:
         """Return the operation, ready to be called. Raises UsageError with the place of a part that is not understood."""
         properties: Fields = {}
         required: list[str] = []
-        slots: list[Slot] = []
+        slots: list[ArgumentSlot] = []
         last: dict[str, int] = {}
         for node in self._parameters(named):
             slot = self._slot(node, properties, last, named)
@@ -179,7 +179,9 @@ class Maker:
         fixed = place == "header" and name.lower() in NOT_A_PARAMETER
         return fixed or (place, name.lower()) in self.keys.hidden
 
-    def _slot(self, node: Mapping[str, Any], used: Fields, last: dict[str, int], named: NamedOperation) -> Slot | None:
+    def _slot(
+        self, node: Mapping[str, Any], used: Fields, last: dict[str, int], named: NamedOperation
+    ) -> ArgumentSlot | None:
         """Return where a parameter goes; None for one that the model does not set."""
         name, place = str(node["name"]), str(node["in"])
         where = f"{self.document.name}, at {named.where}/parameters: {short(name)}"
@@ -193,7 +195,7 @@ class Maker:
         if style not in STYLES[place]:
             raise UsageError(f"{where} has the style {short(style)}, which there is not in a {place}")
         explode = node.get("explode")
-        return Slot(
+        return ArgumentSlot(
             _argument(name, place, used, last), cast("Place", place), name, style,
             explode if isinstance(explode, bool) else style == "form",
             node.get("allowReserved") is True, "content" in node,
@@ -206,10 +208,10 @@ class Maker:
             raw = self.document.follow(next(iter(cast("Mapping[str, Any]", content).values())), named.where).get(
                 "schema", {}
             )
-        made: Any = self.schemas.translate(raw, f"{named.where}/parameters/{node['name']}")
-        if not isinstance(made, dict):
-            return made
-        schema = cast("Fields", made)
+        translated: Any = self.schemas.translate(raw, f"{named.where}/parameters/{node['name']}")
+        if not isinstance(translated, dict):
+            return translated
+        schema = cast("Fields", translated)
         if isinstance(node.get("description"), str):
             schema["description"] = node["description"]
         if node.get("deprecated") is True:
@@ -228,7 +230,7 @@ class Maker:
             case _:
                 return self.schemas.translate(schema, where)
 
-    def _body(self, named: NamedOperation, properties: Fields, parameters: Sequence[Slot]) -> _Body | None:
+    def _body(self, named: NamedOperation, properties: Fields, parameters: Sequence[ArgumentSlot]) -> _Body | None:
         """Add the body's arguments to `properties`: its fields, or `body` if it is not a plain object."""
         if "requestBody" not in named.node:
             return None
@@ -245,24 +247,24 @@ class Maker:
         fields = None if form in ("text", "bytes") else self.schemas.fields(schema, where)
         encoding: Any = body.get("encoding")
         if fields is not None and fields[0] and (always or not fields[1]):
-            made = self.schemas.translate({"type": "object", "properties": fields[0], "required": fields[1]}, where)
-            slots = tuple(self._field(name, encoding, fields[0][name], form) for name in made["properties"])
-            slots = _add_fields(slots, made["properties"], properties, parameters if always else ())
-            wanted = [slot.argument for slot in slots if slot.name in made.get("required", ())]
+            data = self.schemas.translate({"type": "object", "properties": fields[0], "required": fields[1]}, where)
+            slots = tuple(self._field(name, encoding, fields[0][name], form) for name in data["properties"])
+            slots = _add_fields(slots, data["properties"], properties, parameters if always else ())
+            wanted = [slot.argument for slot in slots if slot.name in data.get("required", ())]
             return _Body(media, slots, wanted, always)
-        made = self._whole_body(form, media, schema, where)
-        if isinstance(node.get("description"), str) and isinstance(made, dict):
-            made = {"description": node["description"], **cast("Fields", made)}
+        data = self._whole_body(form, media, schema, where)
+        if isinstance(node.get("description"), str) and isinstance(data, dict):
+            data = {"description": node["description"], **cast("Fields", data)}
         argument = _argument("body", "whole", properties, {})
-        properties[argument] = made
+        properties[argument] = data
         parts = (
             [self._field(name, encoding, {}, form) for name in cast("Mapping[str, Any]", encoding)]
             if isinstance(encoding, Mapping)
             else []
         )
-        return _Body(media, (Slot(argument, "body", ""), *parts), [argument] if always else [], always)
+        return _Body(media, (ArgumentSlot(argument, "body", ""), *parts), [argument] if always else [], always)
 
-    def _field(self, name: str, encoding: Any, schema: Any, form: str) -> Slot:
+    def _field(self, name: str, encoding: Any, schema: Any, form: str) -> ArgumentSlot:
         """Return how one field of a body is encoded; forms declare that like parameters."""
         entry: Any = cast("Mapping[str, Any]", encoding).get(name) if isinstance(encoding, Mapping) else None
         settings = cast("Mapping[str, Any]", entry if isinstance(entry, Mapping) else {})
@@ -272,7 +274,7 @@ class Maker:
         plain = str(style) not in STYLES["field"]
         binary = form == "multipart" and _is_binary(node)
         explode = settings.get("explode")
-        return Slot(
+        return ArgumentSlot(
             name, "field", name, "form" if plain else str(style),
             explode if isinstance(explode, bool) else plain or style == "form",
             json=plain and (kind == "object" or "json" in str(settings.get("contentType"))), file=binary,
@@ -282,7 +284,7 @@ class Maker:
 @dataclass(frozen=True, slots=True)
 class _Body:
     media: str
-    slots: tuple[Slot, ...]
+    slots: tuple[ArgumentSlot, ...]
     required: list[str]
     always: bool
 
@@ -297,15 +299,15 @@ def _is_binary(node: Any) -> bool:
 
 
 def _add_fields(
-    slots: Sequence[Slot], schemas: Mapping[str, Any], properties: Fields, parameters: Sequence[Slot]
-) -> tuple[Slot, ...]:
+    slots: Sequence[ArgumentSlot], schemas: Mapping[str, Any], properties: Fields, parameters: Sequence[ArgumentSlot]
+) -> tuple[ArgumentSlot, ...]:
     """Add the fields of a body to `properties`, and return their slots with the names of their arguments.
 
     A field with the name of a parameter in the path is the same argument if their schemas agree: the body repeats which
     resource it is. Any other field whose name is taken gets the suffix `_body`.
     """
     in_path = {slot.argument for slot in parameters if slot.place == "path"}
-    named: list[Slot] = []
+    named: list[ArgumentSlot] = []
     last: dict[str, int] = {}
     for slot in slots:
         schema = _as_text(schemas[slot.name], slot)
@@ -327,7 +329,7 @@ def _agreed(one: Any, other: Any) -> Fields | None:
     return {**others, **mine} if all(mine.get(key, others.get(key)) == others.get(key) for key in limits) else None
 
 
-def _as_text(schema: Any, slot: Slot) -> Any:
+def _as_text(schema: Any, slot: ArgumentSlot) -> Any:
     """Return the schema for a file's content, which a model can write only as base64."""
     if not slot.file or not isinstance(schema, dict):
         return schema
@@ -348,8 +350,8 @@ def _argument(name: str, place: str, used: Container[str], last: dict[str, int])
 
 
 def _description(node: Mapping[str, Any]) -> str:
-    said = [node.get("summary"), node.get("description")]
-    texts = list(dict.fromkeys(one.strip() for one in said if isinstance(one, str) and one.strip()))
+    parts = [node.get("summary"), node.get("description")]
+    texts = list(dict.fromkeys(one.strip() for one in parts if isinstance(one, str) and one.strip()))
     if len(texts) == 2 and texts[1].startswith(texts[0]):
         texts = texts[1:]
     text = "\n\n".join(texts)
