@@ -76,7 +76,7 @@ class Connection:
         self.problem = ""
         """Why the server's output can no longer be read, "" while it can."""
         self._status = 0
-        self._said = ""
+        self._stderr = ""
         self._begun = self._over = False
         self._changed = False
         self._wake = asyncio.Event()
@@ -109,7 +109,7 @@ class Connection:
     @property
     def stderr_text(self) -> str:
         """Return the end of the standard error of a server that was started here, for an error message."""
-        text = self.secrets().out_of(self._said.strip())
+        text = self.secrets().out_of(self._stderr.strip())
         return f". It wrote: {text[-600:]}" if text else ""
 
     async def close(self) -> None:
@@ -223,7 +223,7 @@ class Connection:
             with contextlib.suppress(BlockingIOError):
                 while raw := os.read(reading, 65_536):
                     text = raw.decode("utf-8", "replace")
-                    self._said = (self._said + text)[-_STDERR_SIZE:]
+                    self._stderr = (self._stderr + text)[-_STDERR_SIZE:]
                     log.debug("%s: %s", self.address.description, text.rstrip())
 
         self.loop.add_reader(reading, read)
@@ -247,9 +247,9 @@ class Connection:
     @property
     def refusal(self) -> str:
         """Return what it means that the server refuses the client, and what to do."""
-        told: str = getattr(self.auth, "problem", "")
-        if told and self._status == 401:
-            return told
+        problem: str = getattr(self.auth, "problem", "")
+        if problem and self._status == 401:
+            return problem
         if self.auth is None:
             return f"it refuses the key that it was given (HTTP {self._status})"
         return f"it requires a login, or another one (HTTP {self._status}): {login_hint(self.address)}"
@@ -279,23 +279,23 @@ async def listed(client: Client) -> list[dict[str, Any]]:
     """Return every tool that a server offers, page by page: everything that a model may read of each, as JSON data."""
     if client.server_capabilities.tools is None:
         return []
-    found: list[dict[str, Any]] = []
+    tools: list[dict[str, Any]] = []
     cursor: str | None = None
     size = 0
     for _ in range(PAGES):
         page = await client.list_tools(cursor=cursor)
         if (request := current.get()) is not None:
             request.answered()
-        if len(found) + len(page.tools) > TOOLS:
+        if len(tools) + len(page.tools) > TOOLS:
             raise ToolError(f"the server lists more than {TOOLS:,} tools")
-        kept = {"name", "title", "description", "input_schema", "output_schema", "annotations"}
-        found += [tool.model_dump(mode="json", by_alias=True, exclude_none=True, include=kept) for tool in page.tools]
-        size += len(json.dumps(found[-len(page.tools) :])) if page.tools else 0
+        fields = {"name", "title", "description", "input_schema", "output_schema", "annotations"}
+        tools += [tool.model_dump(mode="json", by_alias=True, exclude_none=True, include=fields) for tool in page.tools]
+        size += len(json.dumps(tools[-len(page.tools) :])) if page.tools else 0
         if size > LARGEST:
             raise ToolError(f"the server's list of tools has more than {LARGEST:,} characters")
         cursor = page.next_cursor
         if cursor is None:
-            return found
+            return tools
     raise ToolError(f"the server's list of tools has more than {PAGES:,} pages")
 
 
