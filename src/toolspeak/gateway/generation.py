@@ -123,9 +123,9 @@ async def _decided(
                     case Done(reply):
                         for piece in text.rest():
                             yield piece
-                        told = passing.rest(reply.calls)
-                        reply = await _counted(_ended(reply, request, spent.usage, notes, told), request, model)
-                        for end in _ending(reply, told, notes, text.passed):
+                        rest = passing.rest(reply.calls)
+                        reply = await _counted(_ended(reply, request, spent.usage, notes, rest), request, model)
+                        for end in _ending(reply, rest, notes, text.passed):
                             yield end
                         yield Done(reply)
                     case CallStart() | ArgumentsDelta() | CallEnd():

@@ -115,11 +115,11 @@ class Served:
         """Return the model with a selection of many tools, and with parts of large results."""
         key, paged = self.settings, self._paged()
         model = paged if paged.needed(request) else self.model
-        few = 0 if request.deferred else key.shown or FEW
-        if key.shown == 0 or len(request.tools or ()) <= few:
+        few = 0 if request.deferred else key.max_tools or FEW
+        if key.max_tools == 0 or len(request.tools or ()) <= few:
             return model
         return ToolRouter(
-            model, max_tools=key.shown, tokens=key.shown_tokens, context=key.context, pinned=key.pinned,
+            model, max_tools=key.max_tools, tokens=key.tool_tokens, context=key.context, pinned=key.pinned,
             strict=_chooses(key),
         )  # fmt: skip
 
@@ -132,7 +132,7 @@ class Served:
 
 def _chooses(settings: ModelSettings) -> bool:
     """Whether the settings say how tools are selected. Otherwise they are selected if that is possible."""
-    return any((settings.shown, settings.shown_tokens, settings.pinned))
+    return any((settings.max_tools, settings.tool_tokens, settings.pinned))
 
 
 def build(settings: ModelSettings, limits: Limits = USUAL, record: str | None = None) -> Served:
@@ -155,10 +155,10 @@ def _upstream(name: str, settings: ModelSettings) -> Model:
     if not over_http(name):
         if settings.mode == "native":
             raise UsageError(f"the model {settings.name}: {name} has no tools of its own, so its mode cannot be native")
-        made = named_model(name, dialect=settings.dialect, key=settings.key)
-        if script := within(made, Scripted):
+        model = named_model(name, dialect=settings.dialect, key=settings.key)
+        if script := within(model, Scripted):
             script.cycle = True  # a server answers every request
-        return calling(made)
+        return calling(model)
     way, exact = WAYS[settings.mode]
     wanted = Preferences(way, settings.dialect, settings.template or "", exact)
     # With neither mode nor dialect set, the server is probed when the gateway starts, so no choice is needed now.
@@ -230,7 +230,7 @@ class Models:
         """Return the visible names in the order of the settings, then the aliases that are not patterns."""
         plain = {alias: name for alias, name in self.aliases.items() if not set("*?[") & set(alias)}
         named = {**{name: name for name in self.served}, **plain}
-        return [name for name, found in named.items() if visible(found)]
+        return [name for name, model in named.items() if visible(model)]
 
     def only(self, visible: Callable[[str], bool]) -> str:
         """Return the name of the only visible model. Raises Refused, listing them, if there are several."""
@@ -248,10 +248,10 @@ class Models:
         if (default := self.aliases.get(ANY)) and visible(default):
             return self.served[default]
         names = self.names(visible)
-        said = f"there is no model {name[:100]!r} here.{did_you_mean(near(name[:100], names))}"
+        problem = f"there is no model {name[:100]!r} here.{did_you_mean(near(name[:100], names))}"
         if names:
-            said += f" Set the client's model to one that is served: {listed(names)}; or {self._missing}."
-        raise Refused(said, status=404, code="model_not_found", param="model")
+            problem += f" Set the client's model to one that is served: {listed(names)}; or {self._missing}."
+        raise Refused(problem, status=404, code="model_not_found", param="model")
 
     def by_default(self, name: str, visible: Callable[[str], bool] = lambda _: True) -> tuple[str, str] | None:
         """Return the name, and the one that it probably misspells ("" for none), if only the default model answers to

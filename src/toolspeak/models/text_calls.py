@@ -94,7 +94,7 @@ class Listener:
         events = self._leading.feed(event)
         if self._listens and self._thinker and not isinstance(event, ThoughtDelta):
             events = [part for one in events for part in self._thinking(one, self._thinker)]
-        return self._stray.feed([made for one in events for made in self._read(one)]) if self._listens else events
+        return self._stray.feed([output for one in events for output in self._read(one)]) if self._listens else events
 
     def _thinking(self, event: Event, thinker: _Reader) -> list[Event]:
         """The event; of a thought in the text what can be no call at its end."""
@@ -194,15 +194,15 @@ def with_hint(ask: Ask, request: Request) -> Ask:
 
     def hinting(event: Event | None) -> Iterator[Event]:
         nonlocal text, tools
-        for made in read(event):
-            if isinstance(made, TextDelta):
-                text += made.text if len(text) <= LONGEST else ""
-            elif isinstance(made, CallStart):
+        for output in read(event):
+            if isinstance(output, TextDelta):
+                text += output.text if len(text) <= LONGEST else ""
+            elif isinstance(output, CallStart):
                 tools = ()
-            elif isinstance(made, Finished):
-                note = like_a_call(text, tools, made.finish) if tools else None
+            elif isinstance(output, Finished):
+                note = like_a_call(text, tools, output.finish) if tools else None
                 yield from [Noted(note)] if note else []
-            yield made
+            yield output
 
     return copy_with(ask, read=hinting)
 
@@ -241,8 +241,8 @@ class _Reader:
         self._kinds.update(map(type, came))
         if CallStart in self._kinds:
             self._left, self._passage = 0, None
-        elif text and self._left and (found := self._read(text)):
-            return self._in_other(found)
+        elif text and self._left and (reading := self._read(text)):
+            return self._in_other(reading)
         if self._passage is None:
             return self.released()
         return [] if any(isinstance(one, TextDelta) for one in self._held) else self.released()
@@ -255,8 +255,8 @@ class _Reader:
             passage.feed(text)
         while passage is None or not passage.open:
             if passage:
-                if not self._spoken and (found := passage.calls_before_words()):
-                    return found
+                if not self._spoken and (reading := passage.calls_before_words()):
+                    return reading
                 self._spoken = True
                 self._tries -= passage.tries
                 self._before, text = passage.text[0], passage.text[1:]
@@ -277,8 +277,8 @@ class _Reader:
         passage = self._passage if whole else None
         if passage is None or CallStart in map(type, came):
             return self.released()
-        found = passage.calls(alone=False if self._spoken else alone)
-        return self._in_other(found) if found else self.released()
+        reading = passage.calls(alone=False if self._spoken else alone)
+        return self._in_other(reading) if reading else self.released()
 
     def _in_other(self, reading: DialectReading) -> list[Event]:
         """The events of the passage as another dialect reads it, and those of the server that are none of its text. What
@@ -289,10 +289,10 @@ class _Reader:
             return self.released()
         self.how = self._reason(reading)
         twice = ThoughtDelta if ThoughtDelta in self._kinds else Finished
-        kept = [one for one in self._held if not isinstance(one, TextDelta | Noted)]
+        others = [one for one in self._held if not isinstance(one, TextDelta | Noted)]
         self._decoder, self._left, self._passage, self._held = reading.decoder, 0, None, []
         words = [TextDelta(before)] if before else []
-        return [*words, *kept, *(one for one in reading.events if not isinstance(one, twice))]
+        return [*words, *others, *(one for one in reading.events if not isinstance(one, twice))]
 
     def _reason(self, reading: DialectReading) -> str:
         why = f"not in {self._own.name}" if self._own else "and the dialect of the model is unknown"

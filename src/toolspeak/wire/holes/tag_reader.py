@@ -77,14 +77,14 @@ class TagReader:
         """Reads from an opener, which is present, to after the closer."""
         s, words = self.s, self.words
         s.pos = SPACE(s.text, s.pos).end()
-        found = yield from token_ahead(s, len(words.opener), words.key_ends)
-        if found is None:
+        token = yield from token_ahead(s, len(words.opener), words.key_ends)
+        if token is None:
             raise Malformed("expected a key")
-        key = self.key(self.once(found[0].strip()))
+        key = self.key(self.once(token[0].strip()))
         if not self.may_be_key(key):
             raise Malformed(f"{key[:40]!r} is no key")
-        s.pos += len(words.opener) + len(found[0]) + len(found[1])
-        word = yield from self.type_word(found[1])
+        s.pos += len(words.opener) + len(token[0]) + len(token[1])
+        word = yield from self.type_word(token[1])
         twice, known = key in self.keys, self.named(key)
         if all((not known, key in WRAPPERS, not self.keys, self.schema.get("properties"))):
             return (yield from self.wrapper(key, word))
@@ -233,13 +233,13 @@ class TagReader:
             else:
                 for expected in words.before[1:]:
                     yield from expect(s, expected)
-                found = yield from token_ahead(s, 0, words.mid[:1])
-                if found is None:
+                token = yield from token_ahead(s, 0, words.mid[:1])
+                if token is None:
                     raise Malformed("expected a type")
-                word = found[0].strip()
+                word = token[0].strip()
                 if not WORD(word):
                     raise Malformed("expected a type")
-                s.pos += len(found[0]) + len(found[1])
+                s.pos += len(token[0]) + len(token[1])
         if rest:
             yield from self.skip(hit, "repeated-tag")
         for expected in rest:
@@ -277,25 +277,25 @@ class TagReader:
         self.s.note("doubled-key", f"{key}: {''.join(parts)[:200]}")
 
     def closes_quote(self, hit: str) -> Scan[str | None]:
-        found = yield from ahead(self.s, 0, (self.words.close, *self.words.legal))
-        return None if found else hit
+        length = yield from ahead(self.s, 0, (self.words.close, *self.words.legal))
+        return None if length else hit
 
     def closes_text(self, hit: str) -> Scan[str | None]:
         """The same for a text. Keys of openers in it that have a value and no closer are `begun`."""
         s, words = self.s, self.words
         if hit == words.opener:
             if key := (yield from self.next_key(0)):
-                found = yield from token_ahead(s, 0, words.mid[-1:])
-                self.begun.append((key, s.offset + s.pos + sum(map(len, found or ()))))
+                token = yield from token_ahead(s, 0, words.mid[-1:])
+                self.begun.append((key, s.offset + s.pos + sum(map(len, token or ()))))
             return hit
         end = s.offset + s.pos - len(hit)
-        kept = yield from self.closes(hit)
-        if kept is None:
+        text = yield from self.closes(hit)
+        if text is None:
             self.unsure.update(key for key, start in self.begun if start < end)
             self.begun.clear()
         elif self.begun and hit.endswith(words.close):
             self.begun.pop()
-        return kept
+        return text
 
     def closes(self, hit: str) -> Scan[str | None]:
         """Whether a mark ends the value. If it stands in for a missing closer, it is given back."""
@@ -355,8 +355,8 @@ class TagReader:
 
     def next_key(self, offset: int) -> Scan[str]:
         """The key of an opener at `offset`, if the schema has it and it was not given yet."""
-        found = yield from token_ahead(self.s, offset, self.words.key_ends)
-        key = unquoted(found[0].strip()) if found else ""
+        token = yield from token_ahead(self.s, offset, self.words.key_ends)
+        key = unquoted(token[0].strip()) if token else ""
         return key if self.wanted(key) else ""
 
     def runs_out(self, offset: int, enough: int) -> Scan[bool]:
