@@ -24,7 +24,7 @@ from ..search.router import ToolRouter
 from ..types import Finish, Note, Reply, Request, ToolCall, Usage, copy_with
 from ..wire.grammars.engine_schemas import says_all
 from ..wire.reading.collect import Collector
-from .attempts_cost import Spent
+from .attempts_cost import AttemptsUsage
 from .limits.budgets import Metered
 from .text_gate import TextGate
 
@@ -105,7 +105,7 @@ async def _decided(
     passing = _Passing(request, () if whole else live is True or sure(request, model) or live)
     plan = decide(request, tries=tries, can=can, cut_stands=True, streamed=lambda: text.passed, strategies=usual(can))
     async with aclosing(play(plan, model)) as events:
-        with Spent(request) as spent:
+        with AttemptsUsage(request) as spent:
             async for event in events:
                 match event:
                     case TextDelta() | Logprobs():

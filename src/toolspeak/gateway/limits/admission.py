@@ -136,7 +136,7 @@ class Admission:
     def _takes(self, owner: str) -> bool:
         """Whether an owner may take a place now."""
         free = self.limits.running - self.running
-        return free > (self._reserved if owner in self._held else 0)
+        return free > (self._reserved if owner in self._places else 0)
 
     def _greediest(self, owner: str) -> str | None:
         """Return the key with the most waiting requests if it has more than this owner would have, else None."""

@@ -13,7 +13,7 @@ from ..dialect import Json
 from ..reading.call_repairs import behind
 from ..reading.json_reader import JsonReader
 from ..reading.json_string import ESCAPES, unescape, unescaped
-from ..reading.json_tokens import IN_QUOTED, IN_STRING, Emit, Note, escaped, quoted, whole_value
+from ..reading.json_tokens import IN_QUOTED, IN_STRING, AddNote, Emit, escaped, quoted, whole_value
 from ..reading.json_value import json_value, last_closers
 from ..reading.literals import comes, next_visible
 from ..reading.source import (
@@ -61,7 +61,7 @@ HALF_STRING = re.compile(rf'"(?:[^"\\\n]|\\.){{0,{CAP}}}\\?\Z').match
 
 
 def read(
-    s: Source, emit: Emit, note: Note, delta: Delta | None = ArgumentsDelta, beyond: tuple[str, ...] = ()
+    s: Source, emit: Emit, note: AddNote, delta: Delta | None = ArgumentsDelta, beyond: tuple[str, ...] = ()
 ) -> Scan[None]:
     """Passes the arguments on as JSON text; null becomes {}. The words `beyond` end the enclosing call."""
     c = yield from following(s)
@@ -197,7 +197,7 @@ class _Encoded(Machine):
 
     __slots__ = ("delta", "emit", "failed", "inner", "note", "place", "quote", "reader")
 
-    def __init__(self, s: Source, quote: str, emit: Emit, note: Note, delta: Delta | None) -> None:
+    def __init__(self, s: Source, quote: str, emit: Emit, note: AddNote, delta: Delta | None) -> None:
         super().__init__(s, self.begin)
         self.quote, self.emit, self.note, self.delta = quote, emit, note, delta
         self.inner, self.place = Source(decoded=s.decoded), 0
@@ -330,7 +330,7 @@ def write(arguments: Mapping[str, Any] | str, encoded: bool = False, indent: int
 def grammar(_hole: Json, schema: Schema, _rules: Rules) -> Node:
     """The arguments of a tool with these parameters: a JSON object."""
     from ..grammars.arguments import an_object
-    from ..grammars.rules import Json as JsonNode
+    from ..grammars.rules import JsonNode
 
     return JsonNode(an_object(schema))
 
