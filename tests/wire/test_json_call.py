@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from wire_cases import TOOLS, cuts, merged, rules, stream, told
 
+from toolspeak.dialects import get
 from toolspeak.types import ToolCall
 from toolspeak.wire.decode import parse
 from toolspeak.wire.dialect import ARGS, CALL, ID, INDEX, NAME, TEXT, Dialect, JsonCall, Kind
@@ -55,6 +56,7 @@ PING = ("ping", {}, True)
         (NESTED, '{"tool_calls": [{"name": "zz", "args": {}}]}', [], '{"tool_calls": [{"name": "zz", "args": {}}]}', None),
         (NESTED, '{"tool_calls": [{"a": 1}]}', [], '{"tool_calls": [{"a": 1}]}', None),
         (NESTED, '{"tool_calls": [{"name": "ping", "args": {}}, {"a": 1}]}', [PING], ', {"a": 1}]}', None),
+        (get("tool-call"), '{"type": "final", "index": 7, "content": "Hi"}', [], "Hi", ["ignored-key"]),
         (NESTED, '{"tool_calls": 3}', [], '{"tool_calls": 3}', None),
         (NUMBERED, '<call>{"id": 0, "name": "ping", "arguments": {}}</call>', [PING], "", []),
         (NUMBERED, '<call>{"id": "0", "name": "ping", "arguments": {}}</call>', [PING], "", []),

@@ -373,6 +373,7 @@ def _finish(s: State, o: _Object) -> None:
     if o.answer and not call.started:
         if not o.texts:
             raise Malformed("neither a call nor a text")
+        _note_quiet(s, o)
         return s.commit()
     doubtful = o.foreign or (s.tools is None and call.guard)
     if call.name is None or (doubtful and not call.started):
