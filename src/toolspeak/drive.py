@@ -38,8 +38,8 @@ from .errors import LimitReached, ToolspeakError
 from .events import CallResult, Event, Finished
 from .models.base import Model
 from .models.bounded_stream import GENERATORS, within_bounds
-from .models.logs import log_effect, log_outcome
 from .models.offload import PlanEnd, close_plan, next_effect, offloaded
+from .models.step_logs import log_effect, log_outcome
 from .models.wrapper import score
 from .plan.effects import Ask, Effect, Plan, Run, Score, Tell
 from .policy.content_origin import for_model

@@ -21,7 +21,7 @@ from .models.fallback import calling, look
 from .models.reask_policy import ReaskPolicy, reask_policy
 from .models.resolve import model as named_model
 from .models.sampling import check_options, checked_function, checked_setting, sampling
-from .plan import checked, conclude as concluding, decide as deciding
+from .plan import checked_text, conclude as concluding, decide as deciding
 from .plan.effects import Plan, Run
 from .plan.extract import with_output
 from .plan.loop import Limits, loop
@@ -320,7 +320,7 @@ def call(prompt: Prompt, *, tools: Any = (), tries: int | None = None, **options
 async def agenerate(model: str | Model | None, prompt: Prompt, **settings: Unpack[Settings]) -> str:
     """As `generate`, awaited."""
     task = await job(prompt, (), {"model": model, **settings}).ready()
-    return (await task.value(checked.generate(task.request))).text
+    return (await task.value(checked_text.generate(task.request))).text
 
 
 def generate(model: str | Model | None, prompt: Prompt, **settings: Unpack[Settings]) -> str:
@@ -340,7 +340,7 @@ async def agenerate_checked(
     if not callable(transform):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UsageError(f"transform: expected a function or a type, received {transform!r:.80}")
     task = await job(prompt, (), {"model": model, **settings}).ready()
-    return await task.value(checked.generate_checked(task.request, transform, **task.again(tries)))
+    return await task.value(checked_text.generate_checked(task.request, transform, **task.again(tries)))
 
 
 def generate_checked(

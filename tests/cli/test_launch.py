@@ -17,7 +17,7 @@ from world import Cli, Terminal
 
 from preloaded import Started
 from toolspeak.cli import main
-from toolspeak.gateway.telemetry.launch_summary import Tally
+from toolspeak.gateway.telemetry.client_summary import Tally
 
 FAKE = f"""#!{sys.executable}
 import json, os, pathlib, signal, sys, urllib.request

@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from toolspeak.api.base64_text import seal
-from toolspeak.api.openai_responses.hosted_calls import opened_run
+from toolspeak.api.openai_responses.gateway_calls import opened_run
 from toolspeak.gateway.config.settings import Limits
 from toolspeak.models.scripted import Scripted
 from toolspeak.plan import repeats

@@ -18,7 +18,7 @@ from raw_client import connected
 from clock import held_time
 from cost import costs_at_most
 from toolspeak.errors import Refused
-from toolspeak.gateway import first_body_error
+from toolspeak.gateway import first_schema_error
 from toolspeak.gateway.body import check_body, parse_body
 from toolspeak.gateway.config.settings import Limits
 from toolspeak.gateway.endpoints.openapi import STORED
@@ -404,7 +404,7 @@ def test_what_is_wrong_first_is_found_in_few_looks(name: str, monkeypatch: pytes
     """Work, not time: how many values the errors that are made are about, and how often the body is judged."""
     path, sent, wanted = MANY_WRONG[name]
     looks, seen = 0, 0
-    real = first_body_error.judge(BODIES[path])
+    real = first_schema_error.judge(BODIES[path])
 
     def right(value: Any) -> bool:
         nonlocal looks
@@ -416,8 +416,8 @@ def test_what_is_wrong_first_is_found_in_few_looks(name: str, monkeypatch: pytes
         seen = len(json.dumps(value))
         return check(tool, value)
 
-    monkeypatch.setattr(first_body_error, "judge", lambda _: SimpleNamespace(is_valid=right))
-    monkeypatch.setattr(first_body_error, "check", told)
+    monkeypatch.setattr(first_schema_error, "judge", lambda _: SimpleNamespace(is_valid=right))
+    monkeypatch.setattr(first_schema_error, "check", told)
     with pytest.raises(Refused) as caught:
         check_body({"model": "m", **sent()}, BODIES[path])
     assert str(caught.value).startswith(wanted)

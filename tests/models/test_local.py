@@ -166,7 +166,7 @@ def test_closing_the_stream_stops_it() -> None:
 
 
 def test_a_request_without_a_bound_has_one() -> None:
-    from toolspeak.models.embedded.llama_body import LONGEST, body_of
+    from toolspeak.models.embedded.llama_cpp_messages import LONGEST, body_of
 
     assert body_of(Request(prompt="x"))["max_tokens"] == LONGEST
     assert body_of(Request(prompt="x", max_tokens=3))["max_tokens"] == 3
@@ -359,7 +359,7 @@ def test_ctrl_c_during_a_reply() -> None:
 
 
 def test_the_embedded_model_is_told_what_it_is_where_nobody_says() -> None:
-    from toolspeak.models.embedded.llama_body import body_of
+    from toolspeak.models.embedded.llama_cpp_messages import body_of
     from toolspeak.models.embedded.local import EMBEDDED_SYSTEM
 
     assert ts.generate(MODEL, "Hello!", max_tokens=2).startswith("Hello")

@@ -20,8 +20,8 @@ from toolspeak.models.scripted import Scripted
 from toolspeak.models.speaker import Speaker
 from toolspeak.plan.token_estimate import about_tool
 from toolspeak.search import index_memory_cache as kept, router as shown
+from toolspeak.search.conversation_queries import AnsweredCalls, AnsweredRound
 from toolspeak.search.index_memory_cache import Indexes
-from toolspeak.search.query import AnsweredCalls, AnsweredRound
 from toolspeak.search.router import ToolRouter
 from toolspeak.types import Message, Request, Tool, Usage
 

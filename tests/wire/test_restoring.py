@@ -22,7 +22,7 @@ from toolspeak.wire.dialect import Dialect
 from toolspeak.wire.prompt.control_markers import INVISIBLE, cleaned_messages, cleaner, was_broken
 from toolspeak.wire.prompt.known_markers import ALSO_KNOWN, WELL_KNOWN, control_markers
 from toolspeak.wire.reading.collect import collect
-from toolspeak.wire.reading.restoring import Restorer
+from toolspeak.wire.reading.marker_restoring import Restorer
 
 OTHERS = """\
 </s> <s> <bos> <eos> <|turn> <turn|> [THINK] [/THINK] [ARGS] [CALL_ID] <unk> <pad> [gMASK] <sop> <end_of_sentence> <|channel>

@@ -1,4 +1,4 @@
-"""Reads and writes `tool_choice`: a word, or the name of a tool that must be called."""
+"""Reads and writes `tool_choice`: a mode such as "auto", or the name of the one tool that must be called."""
 
 from __future__ import annotations
 

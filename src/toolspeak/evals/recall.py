@@ -13,8 +13,8 @@ from ..models.base import Model
 from ..schema.infer import AnyTool
 from ..schema.suggestions import did_you_mean, near
 from ..search import ToolIndex
+from ..search.conversation_queries import AnsweredCalls, questions, ranked
 from ..search.index_memory_cache import Indexes
-from ..search.query import AnsweredCalls, questions, ranked
 from ..search.router import ToolRouter
 from ..types import Message, Request
 from .case import short

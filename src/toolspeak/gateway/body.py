@@ -15,7 +15,7 @@ from ..schema.validators import judge
 from ..schema.value_count import marks, outside_strings
 from ..types import Schema
 from .config.settings import Limits
-from .first_body_error import first_error
+from .first_schema_error import first_error
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

@@ -15,7 +15,7 @@ from ..events import Event
 from ..types import Request
 from ..wire.dialect import Dialect
 from ..wire.prompt.control_markers import cleaned_request, was_broken
-from ..wire.reading.restoring import Restorer
+from ..wire.reading.marker_restoring import Restorer
 from .base import Model
 from .http import Http
 from .http.providers import hosted

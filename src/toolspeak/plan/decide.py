@@ -1,5 +1,4 @@
-"""Decides which checked calls, or which text, a request gets. The model is asked again, with the problems, until the
-reply is valid.
+"""Asks the model until its reply is valid: calls that pass their checks, or a text. Each problem is sent back to it.
 
 Pitfalls: a conversation needs a result for every call, so valid calls beside an invalid one get one too ("not run").
 Text that was already streamed cannot be taken back, so it is not asked for again. A call that was cut is never run.

@@ -1,4 +1,4 @@
-"""Messages: a conversation from what a user passes, and more text for a message."""
+"""Makes a conversation from what a user passes (a question or messages), and adds text to a message."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from ..types import Message, Note, Request, Tool, copy_with
 from ..wire.decode import Decoder
 from ..wire.dialect import Dialect, When
 from ..wire.prompt.control_markers import was_broken
-from ..wire.reading.restoring import Restorer
+from ..wire.reading.marker_restoring import Restorer
 from ..wire.render import Rendered, render
 from .attachment_marks import detach, has_parts, put_back
 from .calls import reached

@@ -25,10 +25,10 @@ from ..plan.effects import Ask
 from ..running import in_thread
 from ..types import Request, Tool
 from . import group_tree as grouping
+from .conversation_queries import used
 from .descent import LOOKS, levels
 from .group_tree import LIST, Group
 from .index_memory_cache import Finder, Toolset
-from .query import used
 from .router import ToolRouter
 
 BESIDE = 6

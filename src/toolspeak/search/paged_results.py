@@ -39,8 +39,8 @@ from ..plan.result_pages import (
 from ..plan.token_estimate import about_message, about_request
 from ..tool_results import LIMIT
 from ..types import Message, Note, Request, Tool, ToolCall
-from .inner_calls import Ear, answered_here, events_of, without_beginning
-from .query import AnsweredCalls, AnsweredRound, Remember
+from .conversation_queries import AnsweredCalls, AnsweredRound, Remember
+from .internal_tools import Ear, answered_here, events_of, without_beginning
 
 SHARE = 4
 """A result may take one part in so many of a known context."""
@@ -214,7 +214,7 @@ def _names(request: Request) -> set[str]:
 
 
 class PageReader:
-    """Answers the calls of `read_more` within one reply; see `inner_calls`."""
+    """Answers the calls of `read_more` within one reply; see `internal_tools`."""
 
     most = READS
     what = "reads"

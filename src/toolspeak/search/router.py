@@ -26,10 +26,10 @@ from ..models.wrapper import Wrapper
 from ..plan.token_estimate import about_tool
 from ..running import in_thread
 from ..types import Note, Request, Tool, ToolCall
+from .conversation_queries import AnsweredCalls, AnsweredRound, Names, Remember
 from .index_memory_cache import Finder, IndexedTools, Indexes
-from .inner_calls import Ear, answered_here, events_of
+from .internal_tools import Ear, answered_here, events_of
 from .priority import servers
-from .query import AnsweredCalls, AnsweredRound, Names, Remember
 from .search_tool import SearchConversation, query, replayed, search_tool
 from .token_calibration import known, learn, ratio
 from .tool_views import MOST, Room, View, scored_view, view
@@ -309,7 +309,7 @@ _warned = False
 
 
 class _Searches:
-    """Answers the searches within one reply; see `inner_calls`."""
+    """Answers the searches within one reply; see `internal_tools`."""
 
     most = SEARCHES
     what = "searches"

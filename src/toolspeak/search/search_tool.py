@@ -14,9 +14,9 @@ from ..plan.prompted import text_of
 from ..schema.phrases import beginning
 from ..schema.suggestions import free_name
 from ..types import Message, Request, Tool, ToolCall
+from .conversation_queries import AnsweredRound, Names, bounded
 from .index_memory_cache import IndexedTools
-from .inner_calls import without_beginning
-from .query import AnsweredRound, Names, bounded
+from .internal_tools import without_beginning
 from .tool_views import View
 
 NAME = "search_tools"

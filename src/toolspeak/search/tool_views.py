@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..types import Message, Request
+from .conversation_queries import AnsweredRound, Names, called, error, ranked, typed
 from .index_memory_cache import IndexedTools, Toolset
 from .priority import named
-from .query import AnsweredRound, Names, called, error, ranked, typed
 
 MOST = 127
 """The most shown tools, beside `search_tools`: some providers reject more than 128."""

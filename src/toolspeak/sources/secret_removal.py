@@ -1,4 +1,4 @@
-"""Removes secrets that a server sends back, in any encoding, before a model reads them.
+"""Removes the user's own secrets (`auth=`, `headers=`) from what a server sends back, before a model reads it.
 
 Secrets are found as they are, in the escapes of JSON, XML and URLs, in base64 of a text that contains them, and in
 hexadecimal digits. Not found are a secret that a server splits, reverses, or encodes twice or in another code, and a short

@@ -30,8 +30,8 @@ from ..toolbox import Toolbox
 from ..types import Message, Reply, Request, ToolCall
 from ..verbs import Job, Options, job
 from .event_rows import Row, event_row, reply_row, request_row, result_row, score_row
+from .model_tap import listening
 from .prompt_parts import RequestParts
-from .tap import listening
 
 
 def strategy_of(model: Model) -> Strategy | None:

@@ -12,8 +12,8 @@ from .dialect import Dialect
 from .prompt.control_markers import was_broken
 from .reading.collect import collect
 from .reading.lexicon import program
+from .reading.marker_restoring import Restorer
 from .reading.reply import reply
-from .reading.restoring import Restorer
 from .reading.source import PASSED, Decoded, Malformed
 from .reading.state import State
 

@@ -1,4 +1,4 @@
-"""Reads a raw completion's bytes into events.
+"""Reads a server's reply to `POST /v1/completions`, whole or streamed, into events.
 
 The chunks are those of the chat API, with `text` in place of a message, and log probabilities in parallel lists.
 """

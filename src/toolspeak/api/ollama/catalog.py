@@ -1,4 +1,4 @@
-"""Ollama's lists of models and its version: `/`, `/api/tags`, `/api/ps`, `/api/show`, `/api/version`; and `/api/embed`."""
+"""Writes Ollama's lists of models, its version, and the vectors of `/api/embed`."""
 
 from __future__ import annotations
 

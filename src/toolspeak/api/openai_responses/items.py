@@ -15,7 +15,7 @@ from ...types import Message
 from ..field_schemas import cannot
 from ..json_stream import Payload, record, records
 from .client_tools import ANSWERED, CALLED, answered, called_arguments
-from .hosted_calls import hosted_call, opened_run
+from .gateway_calls import hosted_call, opened_run
 from .summary_item import COMPACTED, NOT_OURS, SEALED, SUMMARIZE, SUMMARIZED, TRIGGER, opened_summary
 from .tools import TOOLS, Loaded, full_name, tool_names
 

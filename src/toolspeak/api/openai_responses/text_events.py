@@ -1,4 +1,4 @@
-"""The events that end a message or a thought: of its only part, before that of the item."""
+"""Writes the events that close a message or a thought: first those of its only part, then that of the item."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ from ..openai_chat import write_error as write_error
 from ..openai_chat.writer import KEEP_ALIVE, write_estimated, write_notes
 from ..sse_parser import CONTENT_TYPE
 from .client_tools import CALLED, CLIENT_TOOLS
-from .hosted_calls import ITEMS, MCP, HostedItem, begun_events, listing, listing_events, sealed_events, sealed_run
+from .gateway_calls import ITEMS, MCP, HostedItem, begun_events, listing, listing_events, sealed_events, sealed_run
 from .logprobs import write_logprob
 from .summary_item import SEALED, check_summary, sealed_summary
 from .text_events import message_done, thought_done

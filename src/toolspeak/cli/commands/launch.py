@@ -153,7 +153,7 @@ def _launch(agent: str, command: list[str], settings: Settings, name: str) -> in
     from ...gateway.access.keys import digest
     from ...gateway.config.settings import Key
     from ...gateway.serve.server import listen, serve_while
-    from ...gateway.telemetry.launch_summary import Tally
+    from ...gateway.telemetry.client_summary import Tally
     from ...models.context import context_of
 
     key = secrets.token_urlsafe(

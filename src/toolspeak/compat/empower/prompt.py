@@ -1,4 +1,4 @@
-"""Converts a conversation in OpenAI's format to prompts as Empower's library writes them: two roles, four tags.
+"""Converts a conversation in OpenAI's format to prompts as Empower's library writes them.
 
 `<u>` is a user's text, `<r>` a tool's result (both in user turns), `<c>` an assistant's text, `<f>` its calls. The
 first turn contains the functions instead of a tag. The texts are those that the model was trained on.

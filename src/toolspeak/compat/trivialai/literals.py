@@ -1,4 +1,4 @@
-"""Values as people and models write them: JSON, and what Python would also call a literal.
+"""Parses values as people and models write them: JSON, and most Python literals.
 
 Beyond JSON: single and triple quotes, line breaks inside strings, trailing commas, None, True, False,
 sets, tuples, bytes, leading zeros. Not read: comments, bare keys, NaN and Infinity, a leading `+` or `.`.

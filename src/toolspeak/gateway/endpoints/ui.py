@@ -29,9 +29,9 @@ from ...types import Reply, Request
 from ...ui.assets import INDEX, PAGE, REPORT, asset
 from ...ui.dialect_view import dialect_rows, draft, read_reply
 from ...ui.live import LiveRequest, Ring
+from ...ui.model_tap import listener, listening, tap
 from ...ui.playground import resumed, run_call, strategy_line, strategy_of, turn
 from ...ui.reports import Reports
-from ...ui.tap import listener, listening, tap
 from ...verbs import Options
 from ..access.host_check import names_loopback
 from ..http_exchange import HttpExchange, Receive, Send

@@ -35,7 +35,7 @@ from ..sampling import NONE, Sampling
 from ..strategy import Known
 from ..unsupported_settings import without_unsupported
 from . import gguf_header, scoring as llama, states, weights
-from .llama_body import SAMPLING, SHORT, body_of, is_short, raise_error, read_chunk, unused
+from .llama_cpp_messages import SAMPLING, SHORT, body_of, is_short, raise_error, read_chunk, unused
 from .scoring import Llama
 from .states import States
 

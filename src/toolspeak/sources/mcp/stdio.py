@@ -1,5 +1,5 @@
-"""The transport to an MCP server that is started here: lines over standard input and output, within limits, and an end
-for a server that does not end itself."""
+"""Starts an MCP server, exchanges lines with it over standard input and output within limits, and ends it if it does not
+exit itself."""
 
 from __future__ import annotations
 

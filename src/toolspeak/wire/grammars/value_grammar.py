@@ -16,8 +16,8 @@ from typing import Any, cast
 from ...schema.text_grammars import KEYWORD
 from ...schema.walk import nodes, resolve
 from ...types import Schema
-from ..code_literals import literal_key, literal_text
 from ..dialect import Keywords
+from ..literal_writer import literal_key, literal_text
 from ..reading.json_tokens import escaped, quoted
 from .lark_source import Spell, regex_node, text_node
 from .regexes import Ranges, chars_of, complement, ranges_of, union, without

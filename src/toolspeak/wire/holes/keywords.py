@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...schema.kinds import Kinds, Shapes
 from ...types import Schema
-from ..code_literals import literal_key, literal_text, ordered
 from ..dialect import Keywords
+from ..literal_writer import literal_key, literal_text, ordered
 from ..reading.brackets import KEYED, NAMED, Frame
 from ..reading.call_repairs import behind
 from ..reading.literal_reader import LiteralReader

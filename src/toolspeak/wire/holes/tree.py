@@ -1,4 +1,6 @@
-"""Reads and writes arguments as nested elements, mark<key>value mark</key>. Only the schema decides their types.
+"""Reads and writes arguments as nested elements, each tag behind a mark: `MARK<key>valueMARK</key>`.
+
+Only the schema decides their types.
 
 The keys of an object are elements; the values of an array are elements of one name. If the schema says nothing, an
 element with inner elements is an array if the first of them has that name, otherwise an object. Whitespace between

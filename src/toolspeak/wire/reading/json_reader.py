@@ -1,5 +1,7 @@
 """Reads one JSON value as it arrives. It is passed on as written, and repaired only where a strict parser would reject
-it. A complete value takes one step (`whole_value`), a run of certain tokens one match (`SURE`). A comma waits for the
+it.
+
+A complete value takes one step (`whole_value`), a run of certain tokens one match (`SURE`). A comma waits for the
 next token, because a trailing one is dropped."""
 
 from __future__ import annotations

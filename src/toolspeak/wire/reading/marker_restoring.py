@@ -1,4 +1,4 @@
-"""Restores control markers in a reply that were defused in its prompt.
+"""Restores control markers in a reply: removes the invisible spaces that broke them in its prompt.
 
 A model that copies a text with a defused marker (see `prompt.control_markers`) copies the zero-width space as well.
 Nobody should receive that space, least of all a tool that writes a file. So one such space after a symbol, or before

@@ -1,4 +1,4 @@
-"""Writes values in a dialect with the syntax of a programming language: `'text'`, `True`, `{k:1}`."""
+"""Writes values as literals of a programming language (`'text'`, `True`, `{k:1}`), for calls that look like code."""
 
 from __future__ import annotations
 

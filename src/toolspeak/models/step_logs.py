@@ -1,4 +1,4 @@
-"""Logs the steps of plans: names and counts, and at DEBUG the texts and arguments."""
+"""Logs each request to a model and each run of a tool: names and counts, and at DEBUG the texts and arguments."""
 
 from __future__ import annotations
 

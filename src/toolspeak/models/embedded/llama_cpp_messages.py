@@ -1,4 +1,4 @@
-"""Request and response data of llama.cpp's in-process server interface."""
+"""Writes requests to llama.cpp's server in this process, and reads its responses."""
 
 from __future__ import annotations
 
