@@ -21,6 +21,8 @@ DRAFT = 65_536
 """The most characters that are held back after the opener of a call in a thought or in a code block."""
 
 Attempt = Callable[[State, Program, str, bool], Scan[bool]]
+NAMES = tuple(field.name for field in fields(State) if field.name != "events")
+"""The fields of a state without its events."""
 Outcome = tuple[bool, bool]
 """Whether calls were read, and whether text follows them."""
 
@@ -63,9 +65,8 @@ def _read_blocks(s: State, p: Program, attempt: Attempt, word: str) -> Scan[bool
     if branch.recording is not None:
         branch.give_back()
     _pass_events(branch, s)
-    for field in fields(s):
-        if field.name != "events":
-            setattr(s, field.name, getattr(branch, field.name))
+    for name in NAMES:
+        setattr(s, name, getattr(branch, name))
     return done
 
 
@@ -88,10 +89,10 @@ def _blocks(s: State, p: Program, attempt: Attempt, word: str) -> Scan[Outcome]:
 def _copied(s: State) -> State:
     """A copy of the state, without its events, that reads on by itself."""
     branch = copy(s)
-    for field in fields(s):
-        value: object = getattr(s, field.name)
+    for name in NAMES:
+        value: object = getattr(s, name)
         if type(value) in (list, set):
-            setattr(branch, field.name, copy(value))
+            setattr(branch, name, copy(value))
     branch.events = []
     branch.emit_arguments = branch.argument_pieces.append
     return branch
