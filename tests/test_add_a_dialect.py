@@ -54,7 +54,7 @@ def test_the_page_is_followed_step_by_step(tmp_path: Path) -> None:
             assert done.returncode == 0, f"$ {command}\n{done.stdout}{done.stderr}"
             assert looks_like(expected, said), f"$ {command}\n{done.stdout}{done.stderr}"
             ran += 1
-    assert ran == 7
+    assert ran == 8
 
 
 def test_what_it_says_of_programs_runs() -> None:
