@@ -92,6 +92,7 @@ def careful(name: str, wire: str) -> Any:
 @property_test(250, damaged(), st.integers(1, 9), st.integers(0, 9))
 @example('{"a": [1, "ab", {"k": true}], "s": "x \\"y\\" \\\\"}', 4, 1)
 @example('{"a": [1, ], "s": "a "b", c",}', 3, 0)
+@example("""{'a': '", "b": ', 's': None}""", 1, 0)
 def test_the_short_way_leads_to_the_same(text: str, size: int, first: int) -> None:
     for name, wire in wires(text):
         wanted = careful(name, wire)

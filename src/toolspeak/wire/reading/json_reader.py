@@ -345,7 +345,7 @@ class JsonReader(Machine):
         if literals.SUM(s.text, s.pos):
             note("expression", "")
         begins, key_ends, _ = self.watch.quote(s.text, s.pos)
-        if begins if self.stack[-1] == "]" else key_ends:
+        if begins if self.stack[-1:] == ["]"] else key_ends:
             note("missing-quote", missing_quotes.DETAIL)
 
     def escape(self) -> bool:
