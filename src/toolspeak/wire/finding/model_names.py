@@ -41,7 +41,8 @@ def by_name(model: str) -> Dialect | None:
     name first, then that of the model that it is made from. `origin` says if the match is uncertain.
     """
     spellings = [plain(part) for part in _without_makers(model[-MOST:].lower())]
-    return next(filter(None, (_by_plain(name, model) for name in (*spellings, *map(_with_point, spellings)))), None)
+    tries = dict.fromkeys((*spellings, *map(_with_point, spellings)))  # most names have one spelling only
+    return next(filter(None, (_by_plain(name, model) for name in tries)), None)
 
 
 def _without_makers(model: str) -> tuple[str, str, str]:
