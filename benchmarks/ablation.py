@@ -135,11 +135,11 @@ def without(changes: Sequence[tuple[Any, str, Any]]) -> Iterator[None]:
         yield
 
 
-def ablation(examples: str) -> list[evals.Summary]:
+def ablation(examples: str) -> list[evals.ContenderSummary]:
     """One summary for every variant."""
     cases = evals.load(*(f"bfcl:{group}[{examples}]" for group in GROUPS))
     model = Remembered(HERE / ".memo")
-    done: list[evals.Summary] = []
+    done: list[evals.ContenderSummary] = []
     for title, changes in VARIANTS:
         with without(changes), tempfile.TemporaryDirectory() as out:
             records = asyncio.run(evals.arun(cases, [evals.Contender(model, title=title)], out))
@@ -150,17 +150,17 @@ def ablation(examples: str) -> list[evals.Summary]:
     return done
 
 
-def share(summary: evals.Summary, group: str) -> float:
+def share(summary: evals.ContenderSummary, group: str) -> float:
     names = [one.name for one in summary.groups if one.name.startswith(group)]
     return 100 * summary.group(names[0]).share.value if names else float("nan")
 
 
-def mean(summary: evals.Summary) -> float:
+def mean(summary: evals.ContenderSummary) -> float:
     """Of the five groups in which a call is wanted."""
     return sum(share(summary, group) for group in GROUPS[:5]) / 5
 
 
-def parts_table(done: Sequence[evals.Summary]) -> str:
+def parts_table(done: Sequence[evals.ContenderSummary]) -> str:
     """The ablation as Markdown."""
     rows = [["without", "mean of five", *GROUPS], ["---"] * (len(GROUPS) + 2)]
     for summary in done:
@@ -175,7 +175,7 @@ def parts_table(done: Sequence[evals.Summary]) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
-def measured(folder: Path) -> tuple[str, evals.Summary]:
+def measured(folder: Path) -> tuple[str, evals.ContenderSummary]:
     """The table of a run of `toolspeak eval`, and its summary."""
     (summary,) = evals.summarise(evals.read(folder))
     rows = [["the first examples of", "right", "wrong because of"], ["---"] * 3]

@@ -22,7 +22,7 @@ WIDTH = 100
 
 GROUPS: dict[str, str] = {
     "Ask a model": "run stream decide call extract stream_extract generate generate_checked conclude explain toolspeak.explain:Explanation "
-    "toolspeak.verbs:Settings toolspeak.verbs:Options Limits",
+    "toolspeak.verbs:CommonOptions toolspeak.verbs:Options Limits",
     "Ask a model with `await`": "arun astream adecide acall aextract astream_extract agenerate agenerate_checked aconclude",
     "Tools": "tool Injected Toolbox Validation ToolIndex openapi module mcp",
     "Policies and approvals": "Policy Decision Pending resume aresume Edit Answer toolspeak.approvals:Approve",

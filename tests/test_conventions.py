@@ -7,12 +7,12 @@ is no longer needed fails its test.
 from __future__ import annotations
 
 import ast
+import asyncio
 import json
 import re
 import subprocess
 import sys
 import tomllib
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -46,6 +46,8 @@ NOT_A_NAME = frozenset(
 )
 """Words that no module, definition, field, variable, parameter or import's alias bears: they say that something happened,
 not what a thing is."""
+PROTOCOL_METHODS = frozenset(dir(asyncio.Protocol))
+"""Methods that the event loop calls: their names are not ours to choose."""
 EXCEPTIONS: dict[str, dict[str, int]] = json.loads(Path(__file__).with_name("exceptions.json").read_text("utf-8"))
 """What breaks a cap today, and by how much. Entries go and figures fall; nothing is added and nothing rises.
 `python tests/test_conventions.py` takes out what is no longer needed."""
@@ -222,7 +224,8 @@ def names_of_files() -> Iterator[tuple[str, int]]:
     a name."""
     for file, tree in parsed():
         for name in (Path(file).stem, *defined_in(tree.body), *aliases(tree)):
-            yield f"{file}:{name}", int(bool(words_of(name.rpartition(".")[2]) & NOT_A_NAME))
+            last = name.rpartition(".")[2]
+            yield f"{file}:{name}", int(last not in PROTOCOL_METHODS and bool(words_of(last) & NOT_A_NAME))
 
 
 def local_names() -> Iterator[tuple[str, int]]:
@@ -242,9 +245,26 @@ def stored_in(tree: ast.Module) -> Iterator[str]:
 
 
 def class_names() -> Iterator[tuple[str, int]]:
-    """Names of classes, each with how many modules define one: a name has one meaning."""
-    names = [node.name for _, tree in parsed() for node in tree.body if isinstance(node, ast.ClassDef)]
-    yield from Counter(names).items()
+    """Names of classes, each with how many meanings it has.
+
+    A class means the same in the files of one name in sibling packages of one room, such as `api/*/reader.py`; and a
+    class that extends one of its own name means what that one does.
+    """
+    places: dict[str, set[str]] = {}
+    for file, tree in parsed():
+        match file.split("/"):
+            case [room, _, module]:
+                place = f"{room}/*/{module}"
+            case _:
+                place = file
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and node.name not in map(last_name, node.bases):
+                places.setdefault(node.name, set()).add(place)
+    yield from ((name, len(meanings)) for name, meanings in places.items())
+
+
+def last_name(node: ast.expr) -> str:
+    return ast.unparse(node).rpartition(".")[2]
 
 
 RATCHETS = {

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 
 from toolspeak.api import openai_chat
 from toolspeak.gateway.body import checked_body
-from toolspeak.gateway.config.settings import Limits
+from toolspeak.gateway.config.settings import GatewayLimits
 from toolspeak.models.http import Http
 from toolspeak.models.scripted import Scripted
 from toolspeak.search.paged_results import PagedResults
@@ -54,7 +54,7 @@ def main() -> None:
     print(
         "| text | results | reading and writing, ms | looking, ms | cutting for 8,000 tokens, ms |\n|---|---|--:|--:|--:|"
     )
-    limits, server = Limits(body=10**9), Http("http://127.0.0.1:9/v1", "m")
+    limits, server = GatewayLimits(body=10**9), Http("http://127.0.0.1:9/v1", "m")
     for name, text in TEXTS.items():
         for results, characters in CASES:
             asked = body(results, characters, text)

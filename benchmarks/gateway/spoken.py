@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import sys
 
-from toolspeak.gateway.config.settings import ModelSettings, Settings
+from toolspeak.gateway.config.settings import GatewaySettings, ModelSettings
 from toolspeak.gateway.serve.server import listen, serve
 
 if __name__ == "__main__":
     model = ModelSettings("m", (f"{sys.argv[2]}/v1#m",), mode="chat", dialect="hermes")
-    settings = Settings({"m": model}, port=int(sys.argv[1]))
+    settings = GatewaySettings({"m": model}, port=int(sys.argv[1]))
     serve(settings, listen(settings))

@@ -52,7 +52,7 @@ class Sampled(TypedDict, total=False):
     stop: str | Sequence[str]
 
 
-class Settings(Sampled, total=False):
+class CommonOptions(Sampled, total=False):
     """The options of every function that asks a model.
 
     `system` is a system message. `limits` is a Limits or a dict of its fields. `approve` is called with each checked
@@ -74,7 +74,7 @@ class Settings(Sampled, total=False):
     parallel: bool
 
 
-class Options(Settings, total=False):
+class Options(CommonOptions, total=False):
     """Settings, and the `model`: a name or a Model (None: $TOOLSPEAK_MODEL, by default `local`)."""
 
     model: str | Model | None
@@ -317,13 +317,13 @@ def call(prompt: Prompt, *, tools: Any = (), tries: int | None = None, **options
 # ------------------------------------------------------------------ words and values
 
 
-async def agenerate(model: str | Model | None, prompt: Prompt, **settings: Unpack[Settings]) -> str:
+async def agenerate(model: str | Model | None, prompt: Prompt, **settings: Unpack[CommonOptions]) -> str:
     """As `generate`, awaited."""
     task = await job(prompt, (), {"model": model, **settings}).ready()
     return (await task.value(checked_text.generate(task.request))).text
 
 
-def generate(model: str | Model | None, prompt: Prompt, **settings: Unpack[Settings]) -> str:
+def generate(model: str | Model | None, prompt: Prompt, **settings: Unpack[CommonOptions]) -> str:
     """The model's answer as text."""
     return drive.run_sync(agenerate(model, prompt, **settings))
 
@@ -334,7 +334,7 @@ async def agenerate_checked(
     prompt: Prompt,
     *,
     tries: int | None = None,
-    **settings: Unpack[Settings],
+    **settings: Unpack[CommonOptions],
 ) -> T:
     """As `generate_checked`, awaited."""
     if not callable(transform):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -349,7 +349,7 @@ def generate_checked(
     prompt: Prompt,
     *,
     tries: int | None = None,
-    **settings: Unpack[Settings],
+    **settings: Unpack[CommonOptions],
 ) -> T:
     """`transform(answer)`. The transform returns a value or raises, and its error message is sent back to the model.
 

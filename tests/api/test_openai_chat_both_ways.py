@@ -24,7 +24,7 @@ from toolspeak.events import (
     ThoughtDelta,
 )
 from toolspeak.gateway.body import check_body, parse_body
-from toolspeak.gateway.config.settings import Limits
+from toolspeak.gateway.config.settings import GatewayLimits
 from toolspeak.schema.infer import as_tools
 from toolspeak.types import Note, Reply, Request, Usage
 from toolspeak.wire.reading.collect import collect
@@ -89,7 +89,7 @@ def requests(draw: st.DrawFn) -> Request:
 
 @property_test(100, requests())
 def test_a_request_written_is_read_as_it_was(request: Request) -> None:
-    body = parse_body(json.dumps(chat.write_request(request, "m", thoughts=True)).encode(), Limits())
+    body = parse_body(json.dumps(chat.write_request(request, "m", thoughts=True)).encode(), GatewayLimits())
     check_body(body, chat.BODY)
     asked = chat.read_request(body)
     assert asked.request == request

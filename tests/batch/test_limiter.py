@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from toolspeak.batch.row import Item, Record, Row
+from toolspeak.batch.row import Item, OutputRow, Row
 from toolspeak.batch.runner import PATIENCE, Runner
 from toolspeak.batch.store import WAITING
 from toolspeak.batch.summary import Summary
@@ -53,7 +53,7 @@ class Server:
         self.busy = self.last = 0.0
         """Seconds of all requests together, and the time of the last answer."""
 
-    async def answer(self, row: Row) -> Record:
+    async def answer(self, row: Row) -> OutputRow:
         self.attempts[row.place] += 1
         self.running += 1
         self.most = max(self.most, self.running)
@@ -64,7 +64,7 @@ class Server:
         self.last = asyncio.get_running_loop().time()
         if error is not None:
             raise error
-        return Record(row.id)
+        return OutputRow(row.id)
 
 
 class Journal:

@@ -25,7 +25,7 @@ from toolspeak.api import anthropic, batches, completions, embeddings, ollama, o
 from toolspeak.api.embeddings import Vectors
 from toolspeak.api.ollama import generate
 from toolspeak.api.openai_responses import compact
-from toolspeak.gateway.config.settings import Batches, Store
+from toolspeak.gateway.config.settings import Batches, StoreSettings
 from toolspeak.models.base import Model
 from toolspeak.models.fallback import Adaptive
 from toolspeak.models.http import Http
@@ -392,7 +392,7 @@ async def upstreams() -> AsyncIterator[dict[str, Model]]:
 
 def settings(folder: str) -> dict[str, Any]:
     """What the gateway is told beside its models."""
-    store = Store(f"{folder}/store.sqlite", responses=True, size=4_000_000)
+    store = StoreSettings(f"{folder}/store.sqlite", responses=True, size=4_000_000)
     return {"store": store, "batches": Batches(f"{folder}/batches")}
 
 

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator
 import toolspeak.models.resolve as names
 from toolspeak.api import call_deltas, json_stream, sse_parser
 from toolspeak.events import Event, Finished, TextDelta
-from toolspeak.gateway.config.settings import Limits, ModelSettings, Settings
+from toolspeak.gateway.config.settings import GatewayLimits, GatewaySettings, ModelSettings
 from toolspeak.gateway.serve.server import listen, serve
 from toolspeak.models.scripted import Scripted
 from toolspeak.types import Request
@@ -47,7 +47,9 @@ def main(upstream: str, scale: float) -> None:
     ]
     servers = {"chat": f"{upstream}/v1#m", "messages": "anthropic:m", "responses": "openai-responses:m"}
     models += [ModelSettings(name, (server,), mode="native", key="k") for name, server in servers.items()]
-    settings = Settings({model.name: model for model in models}, port=0, limits=Limits(attempts=1, failures=10**9))
+    settings = GatewaySettings(
+        {model.name: model for model in models}, port=0, limits=GatewayLimits(attempts=1, failures=10**9)
+    )
     listening = listen(settings)
     print(f"port {listening.getsockname()[1]}", flush=True)
     serve(settings, listening)

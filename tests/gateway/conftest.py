@@ -11,7 +11,7 @@ import pytest
 import uvicorn
 
 from toolspeak.gateway.app import Gateway
-from toolspeak.gateway.config.settings import ModelSettings, Settings
+from toolspeak.gateway.config.settings import GatewaySettings, ModelSettings
 from toolspeak.gateway.registry import Served
 from toolspeak.gateway.serve.http_protocol import http_protocol
 from toolspeak.gateway.serve.server import listen
@@ -34,7 +34,7 @@ async def gateway(*, settings: dict[str, Any] | None = None, **models: Model | M
         name: one if isinstance(one, ModelSettings) else ModelSettings(name, ("scripted:",))
         for name, one in models.items()
     }
-    made = Gateway(Settings(described, port=0, **(settings or {})))
+    made = Gateway(GatewaySettings(described, port=0, **(settings or {})))
     for name, one in models.items():
         if not isinstance(one, ModelSettings):
             made.models.served[name] = Served(described[name], calling(one))

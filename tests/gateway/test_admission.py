@@ -13,7 +13,7 @@ import pytest
 from clock import held_time
 from toolspeak.errors import Refused
 from toolspeak.events import Event, Finished, TextDelta
-from toolspeak.gateway.config.settings import Limits
+from toolspeak.gateway.config.settings import GatewayLimits
 from toolspeak.gateway.limits.admission import Admission
 from toolspeak.gateway.serve.server import drain
 from toolspeak.models.base import Capability
@@ -68,7 +68,7 @@ def test_at_ten_times_the_load_some_are_answered_and_all_others_are_told_at_once
 ) -> None:
     async def go() -> None:
         model = Held()
-        limits = Limits(running=4, waiting=4)
+        limits = GatewayLimits(running=4, waiting=4)
         async with serve_models(settings={"limits": limits}, m=model) as running, session() as client:
             asked = [asyncio.create_task(post(client, running.url)) for _ in range(80)]
             # Nobody has been answered yet, and everybody for whom there is no place knows it.
@@ -91,7 +91,7 @@ def test_who_waits_is_answered_in_the_order_of_coming(serve_models: Callable[...
     async def go() -> None:
         model = Held()
         async with (
-            serve_models(settings={"limits": Limits(running=1, waiting=10)}, m=model) as running,
+            serve_models(settings={"limits": GatewayLimits(running=1, waiting=10)}, m=model) as running,
             session() as client,
         ):
             tasks = []
@@ -112,7 +112,7 @@ def test_who_waits_is_answered_in_the_order_of_coming(serve_models: Callable[...
 def test_patience_ends_in_the_form_of_the_api(serve_models: Callable[..., Any], stream: bool) -> None:
     async def go() -> None:
         model = Held()
-        limits = Limits(running=1, waiting=1, patience=0.1, first=0.02)
+        limits = GatewayLimits(running=1, waiting=1, patience=0.1, first=0.02)
         async with serve_models(settings={"limits": limits}, m=model) as running, session() as client:
             first = asyncio.create_task(post(client, running.url))
             await until(lambda: bool(model.asked))
@@ -129,7 +129,7 @@ def test_patience_ends_in_the_form_of_the_api(serve_models: Callable[..., Any], 
 def test_while_it_drains_nothing_new_is_taken_and_what_runs_goes_on(serve_models: Callable[..., Any]) -> None:
     async def go() -> None:
         model = Held()
-        limits = Limits(running=1, waiting=5, drain=5)
+        limits = GatewayLimits(running=1, waiting=5, drain=5)
         async with serve_models(settings={"limits": limits}, m=model) as running, session() as client:
             gateway, url = running.gateway, running.url
             first = asyncio.create_task(post(client, url))
@@ -177,7 +177,7 @@ def test_what_outlasts_the_drain_is_told_in_its_own_form(
 
 def test_a_deadline_in_the_middle_of_a_stream_is_told_in_it(serve_models: Callable[..., Any]) -> None:
     async def go() -> None:
-        limits = Limits(deadline=100)
+        limits = GatewayLimits(deadline=100)
         async with serve_models(settings={"limits": limits}, m=Held()) as running, session() as client:
             for stream in (True, False):
                 asking = asyncio.create_task(post(client, running.url, {**CHAT, "stream": stream}))
@@ -198,7 +198,7 @@ def test_a_deadline_in_the_middle_of_a_stream_is_told_in_it(serve_models: Callab
 
 def test_places_go_to_the_key_that_has_the_fewest() -> None:
     async def go() -> None:
-        admission = Admission(Limits(running=2, waiting=4))
+        admission = Admission(GatewayLimits(running=2, waiting=4))
         got: list[str] = []
 
         async def ask(owner: str) -> None:
@@ -227,7 +227,7 @@ def test_a_key_that_fills_the_queue_does_not_keep_others_out() -> None:
     """One key without rates filled the places and the queue: any other was refused every time."""
 
     async def go() -> list[str]:
-        admission = Admission(Limits(running=1, waiting=4))
+        admission = Admission(GatewayLimits(running=1, waiting=4))
         served: list[str] = []
 
         async def ask(owner: str, number: int) -> str:
@@ -257,7 +257,7 @@ def test_a_key_whose_requests_hang_leaves_places_to_others() -> None:
     """Requests of one key took all places for minutes: another key waited until it was refused."""
 
     async def go() -> None:
-        admission = Admission(Limits(running=16, waiting=32), shared=True)
+        admission = Admission(GatewayLimits(running=16, waiting=32), shared=True)
         greedy = [asyncio.create_task(admission.enter("greedy")) for _ in range(20)]
         await asyncio.sleep(0)
         assert (admission.running, admission.waiting) == (14, 6)
@@ -287,7 +287,7 @@ def test_a_key_whose_requests_hang_leaves_places_to_others() -> None:
 
 def test_who_is_alone_takes_all_places() -> None:
     async def go() -> None:
-        admission = Admission(Limits(running=16, waiting=32))
+        admission = Admission(GatewayLimits(running=16, waiting=32))
         for _ in range(16):
             await asyncio.wait_for(admission.enter("greedy"), 1)
 
@@ -296,7 +296,7 @@ def test_who_is_alone_takes_all_places() -> None:
 
 def test_who_leaves_while_waiting_takes_no_place() -> None:
     async def go() -> None:
-        admission = Admission(Limits(running=1, waiting=4))
+        admission = Admission(GatewayLimits(running=1, waiting=4))
         await admission.enter("a")
         tasks = [asyncio.create_task(admission.enter(owner)) for owner in ("a", "b", "b")]
         await asyncio.sleep(0)

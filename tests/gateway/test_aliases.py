@@ -11,7 +11,7 @@ import pytest
 
 from toolspeak.errors import Refused, UsageError
 from toolspeak.gateway.config.load import parse_config
-from toolspeak.gateway.config.settings import Settings
+from toolspeak.gateway.config.settings import GatewaySettings
 from toolspeak.gateway.registry import Models
 from toolspeak.models.scripted import Scripted
 
@@ -100,4 +100,4 @@ def test_a_name_of_the_clients_own_is_answered_and_becomes_no_label(
 
 
 def test_settings_without_either_are_as_before() -> None:
-    assert (Settings({}).aliases, Settings({}).default) == ({}, None)
+    assert (GatewaySettings({}).aliases, GatewaySettings({}).default) == ({}, None)

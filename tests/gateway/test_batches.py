@@ -22,7 +22,7 @@ from preloaded import Started
 from toolspeak.api.embeddings import Vectors
 from toolspeak.events import Event, Finished, TextDelta
 from toolspeak.gateway.access.keys import digest
-from toolspeak.gateway.config.settings import Batches, Key, Limits, Rates
+from toolspeak.gateway.config.settings import Batches, GatewayLimits, Key, Rates
 from toolspeak.models.scripted import Scripted
 from toolspeak.types import Request
 
@@ -252,7 +252,7 @@ def test_a_file_that_is_wrong_is_told_line_by_line(serve_models: Serve, tmp_path
             told.append((batch.status, error.line, error.code, error.param))
         return told
 
-    told = live(serve_models, tmp_path, work, bounds={"rows": 50}, limits=Limits(body=20_000))
+    told = live(serve_models, tmp_path, work, bounds={"rows": 50}, limits=GatewayLimits(body=20_000))
     assert told == [("failed", *expected) for _, *expected in WRONG]
 
 
@@ -318,7 +318,7 @@ def test_a_batch_leaves_room_for_requests(serve_models: Serve, tmp_path: Path) -
             assert (await ended(one, batch)).request_counts.completed == 30
         return model.most
 
-    assert live(serve_models, tmp_path, work, lambda: Gated(shut=True), keys=keys, limits=Limits(running=8)) == 5
+    assert live(serve_models, tmp_path, work, lambda: Gated(shut=True), keys=keys, limits=GatewayLimits(running=8)) == 5
 
 
 def test_a_batch_leaves_half_of_a_rate_to_requests(serve_models: Serve, tmp_path: Path) -> None:
@@ -452,7 +452,7 @@ def test_a_file_arrives_in_time_or_leaves_nothing(serve_models: Serve, tmp_path:
                     statuses.append(response.status)
         return statuses
 
-    assert live(serve_models, tmp_path, work, limits=Limits(reading=0.6)) == [200, 408]
+    assert live(serve_models, tmp_path, work, limits=GatewayLimits(reading=0.6)) == [200, 408]
     assert len(list((tmp_path / "batches" / "files").iterdir())) == 1
 
 

@@ -26,7 +26,7 @@ from toolspeak.errors import Refused, ServerFailed, StreamCut, UsageError
 from toolspeak.events import Event, Finished, TextDelta
 from toolspeak.gateway.access.keys import digest, hashed
 from toolspeak.gateway.config.load import parse_config, summary
-from toolspeak.gateway.config.settings import Budget, Key, Price, Store
+from toolspeak.gateway.config.settings import Budget, Key, Price, StoreSettings
 from toolspeak.gateway.limits.budgets import Budgets, cost
 from toolspeak.models.scripted import Scripted
 from toolspeak.types import Usage
@@ -149,7 +149,7 @@ def talk(
     tmp_path.mkdir(exist_ok=True)
 
     async def go() -> Any:
-        settings = {"keys": keys, "store": Store(str(tmp_path / "store"))}
+        settings = {"keys": keys, "store": StoreSettings(str(tmp_path / "store"))}
         async with serve_models(m=model, settings=settings) as running:
             said = await say(running.url)
             return said, await running.gateway.budgets.spent(keys)
@@ -268,7 +268,7 @@ def test_a_stream_that_the_client_cut_counts(serve_models: Serve, tmp_path: Path
                 heard.set()
 
     async def go() -> Any:
-        settings = {"keys": (key(tokens=10),), "store": Store(str(tmp_path / "store"))}
+        settings = {"keys": (key(tokens=10),), "store": StoreSettings(str(tmp_path / "store"))}
         async with serve_models(m=Endless([], capabilities=["tools"]), settings=settings) as running:
             await say(running.url)
             first = await running.gateway.budgets.spent(settings["keys"])

@@ -14,7 +14,7 @@ import pytest
 from clock import held_time
 from toolspeak.errors import ServerFailed
 from toolspeak.events import Event, Finished
-from toolspeak.gateway.config.settings import Limits
+from toolspeak.gateway.config.settings import GatewayLimits
 from toolspeak.models.base import Capability, Model
 from toolspeak.models.http import Http
 from toolspeak.models.speaker import Speaker
@@ -173,7 +173,7 @@ def test_everything_ends(serve_models: Callable[..., Any], path: str, stream: bo
 
     async def go() -> None:
         queued = phase == "queue"
-        limits = Limits(running=1 if queued else 100)
+        limits = GatewayLimits(running=1 if queued else 100)
         async with stopping(phase) as upstream:
             async with serve_models(settings={"limits": limits}, m=asked(path, upstream.url)) as running:
                 gateway = running.gateway
@@ -293,7 +293,7 @@ def test_who_never_reads_does_not_hold_a_place_for_ever(
     monkeypatch.setattr("toolspeak.gateway.app.LAST_WORDS", 0.2)
 
     async def go() -> None:
-        settings = {"limits": Limits(deadline=100)}
+        settings = {"limits": GatewayLimits(deadline=100)}
         async with (
             stopping("flood") as upstream,
             serve_models(settings=settings, m=asked("/v1/messages", upstream.url)) as running,

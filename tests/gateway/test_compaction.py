@@ -15,7 +15,7 @@ from test_responses import CALL, WEATHER, hermes, sdk
 from toolspeak.api.base64_text import seal
 from toolspeak.api.openai_responses.summary_item import SUMMARIZE, SUMMARIZED
 from toolspeak.events import Finished, TextDelta, ThoughtDelta
-from toolspeak.gateway.config.settings import Store
+from toolspeak.gateway.config.settings import StoreSettings
 from toolspeak.models.scripted import Scripted
 
 SUMMARY = "It is sunny in Xiamen. Paris is next."
@@ -103,7 +103,7 @@ def test_a_stored_conversation_is_compacted(serve_models: Callable[..., Any], tm
             await client.responses.retrieve(made.id)
         return made
 
-    made = served(serve_models, model, work, store=Store(str(tmp_path / "kept.sqlite"), responses=True))
+    made = served(serve_models, model, work, store=StoreSettings(str(tmp_path / "kept.sqlite"), responses=True))
     assert [item.type for item in made.output] == ["message", "compaction"]
     assert texts(model, 1)[-3:-1] == ["The weather in Xiamen?", "Sunny."]
 

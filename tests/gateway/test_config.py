@@ -17,7 +17,7 @@ from properties import property_test
 from toolspeak.errors import UsageError
 from toolspeak.gateway.access.keys import digest, hashed
 from toolspeak.gateway.config.load import parse_config, read_config, summary
-from toolspeak.gateway.config.settings import Limits, Rates
+from toolspeak.gateway.config.settings import GatewayLimits, Rates
 
 KEY = hashed("a-long-key")
 SAMPLE = files("toolspeak.gateway").joinpath("sample.toml").read_text("utf-8")
@@ -85,7 +85,7 @@ def test_all_of_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     alice, bob = settings.keys
     assert (alice.digest, alice.models, alice.rates) == (digest("a-long-key"), ("small",), Rates(60, 100_000, 4))
     assert (bob.models, bool(bob.rates)) == (None, False)
-    assert settings.limits == Limits(body=1_000, deadline=60.0)
+    assert settings.limits == GatewayLimits(body=1_000, deadline=60.0)
     assert settings.store is not None
     assert settings.store.path == str(tmp_path / "gateway.sqlite")
     assert not settings.store.responses
@@ -246,7 +246,7 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
 def test_the_sample_is_good_and_shows_every_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usual = parse_config(SAMPLE)
     assert list(usual.models) == ["small"]
-    assert usual.limits == Limits()
+    assert usual.limits == GatewayLimits()
     # what stands behind # is a configuration too, and its values are the defaults
     for name in ("BIG_KEY", "FILES_TOKEN", "TICKETS_AUTHORIZATION"):
         monkeypatch.setenv(name, "k")
@@ -254,8 +254,8 @@ def test_the_sample_is_good_and_shows_every_default(tmp_path: Path, monkeypatch:
     shown = re.sub(r"(?m)^# (?=\[|\w+ = )", "", SAMPLE).replace("sha256:...", KEY)
     shown = re.sub(r"(?m)^upstreams = .*$", "", shown)
     settings = parse_config(shown, folder=tmp_path)
-    assert settings.limits == Limits()
-    assert set(tomllib.loads(shown)["limits"]) == set(Limits.__dataclass_fields__)
+    assert settings.limits == GatewayLimits()
+    assert set(tomllib.loads(shown)["limits"]) == set(GatewayLimits.__dataclass_fields__)
     small, big = settings.models.values()
     assert (big.mode, big.arguments, big.tries) == (small.mode, small.arguments, small.tries)
     assert (settings.workers, settings.cors) == (1, ())

@@ -11,7 +11,7 @@ import pytest
 from raw_client import connected
 
 from clock import held_time
-from toolspeak.gateway.config.settings import Limits
+from toolspeak.gateway.config.settings import GatewayLimits
 from toolspeak.gateway.serve.http_protocol import HEADERS, WAITING, WAITING_BYTES
 from toolspeak.models.scripted import Scripted
 
@@ -149,7 +149,9 @@ def test_a_request_for_another_protocol_writes_no_line_of_its_own(
 
 def test_a_body_that_nobody_reads_arrives_in_time_or_not_at_all(serve_models: Callable[..., Any]) -> None:
     async def go() -> None:
-        async with serve_models(m=Scripted("x", repeat=True), settings={"limits": Limits(reading=100)}) as running:
+        async with serve_models(
+            m=Scripted("x", repeat=True), settings={"limits": GatewayLimits(reading=100)}
+        ) as running:
             with held_time() as clock:
                 client = await connected(running.url)
                 client.transport.write(CHUNKED + b"5\r\n")

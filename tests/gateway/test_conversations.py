@@ -16,7 +16,7 @@ import pytest
 
 from clock import Clock
 from toolspeak.errors import Refused
-from toolspeak.gateway.config.settings import Store
+from toolspeak.gateway.config.settings import StoreSettings
 from toolspeak.gateway.storage.response_store import ResponseStore, StoredItems
 from toolspeak.models.scripted import Scripted
 
@@ -41,7 +41,7 @@ def store(path: str, clock: Clock) -> Iterator[ResponseStore]:
 
 
 def opened(path: str, size: int = 1_000_000, **options: Any) -> ResponseStore:
-    made = ResponseStore(Store(path, responses=True, size=size, age=60), **options)
+    made = ResponseStore(StoreSettings(path, responses=True, size=size, age=60), **options)
     made.prepare()
     return made
 
@@ -189,7 +189,7 @@ def test_what_is_only_named_is_stored_once(serve_models: Callable[..., Any], pat
     """Clients that name earlier items by their ids repeat no text either, and deleting removes it."""
 
     async def go() -> None:
-        settings = {"store": Store(path, responses=True)}
+        settings = {"store": StoreSettings(path, responses=True)}
         model = Scripted("Hello", repeat=True)
         async with serve_models(m=model, settings=settings) as running, aiohttp.ClientSession() as session:
 
@@ -226,10 +226,10 @@ def test_what_is_only_named_is_stored_once(serve_models: Callable[..., Any], pat
 
 TALKER = """
 import asyncio, sys
-from toolspeak.gateway.config.settings import Store
+from toolspeak.gateway.config.settings import StoreSettings
 from toolspeak.gateway.storage.response_store import ResponseStore
 path, who = sys.argv[1:]
-store = ResponseStore(Store(path, responses=True, size=60_000))
+store = ResponseStore(StoreSettings(path, responses=True, size=60_000))
 async def go():
     previous = ""
     for number in range(20):
@@ -335,7 +335,7 @@ def test_a_file_of_the_first_version_is_taken_over(path: str) -> None:
 CRASHING = """
 import os, sys
 from toolspeak.gateway.storage import response_migration
-from toolspeak.gateway.config.settings import Store
+from toolspeak.gateway.config.settings import StoreSettings
 from toolspeak.gateway.storage.response_store import ResponseStore
 move = response_migration._move
 def crashing(database, number, row):
@@ -343,7 +343,7 @@ def crashing(database, number, row):
         os._exit(9)
     move(database, number, row)
 response_migration._move = crashing
-ResponseStore(Store(sys.argv[1], responses=True)).prepare()
+ResponseStore(StoreSettings(sys.argv[1], responses=True)).prepare()
 """
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from toolspeak.api.base64_text import seal
 from toolspeak.api.openai_responses.gateway_calls import opened_run
-from toolspeak.gateway.config.settings import Limits
+from toolspeak.gateway.config.settings import GatewayLimits
 from toolspeak.models.scripted import Scripted
 from toolspeak.plan import repeats
 
@@ -83,7 +83,7 @@ PASSED = {
 def statuses(
     serve_models: Callable[..., Any],
     cases: dict[str, tuple[str, dict[str, Any]]],
-    limits: Limits = Limits(),  # noqa: B008 - frozen
+    limits: GatewayLimits = GatewayLimits(),  # noqa: B008 - frozen
 ) -> dict[str, tuple[int, str]]:
     async def go() -> dict[str, tuple[int, str]]:
         seen: dict[str, tuple[int, str]] = {}
@@ -101,13 +101,13 @@ def statuses(
 
 
 def test_values_in_the_strings_of_a_conversation_count(serve_models: Callable[..., Any]) -> None:
-    for name, (status, text) in statuses(serve_models, REFUSED, Limits(values=LIMIT)).items():
+    for name, (status, text) in statuses(serve_models, REFUSED, GatewayLimits(values=LIMIT)).items():
         assert status == 400, name
         assert "results of earlier calls contain more than 1,000 values" in text, name
 
 
 def test_texts_may_have_any_number_of_commas(serve_models: Callable[..., Any]) -> None:
-    for name, (status, text) in statuses(serve_models, PASSED, Limits(values=LIMIT)).items():
+    for name, (status, text) in statuses(serve_models, PASSED, GatewayLimits(values=LIMIT)).items():
         assert status == 200, (name, text)
 
 

@@ -14,7 +14,7 @@ from toolspeak.errors import StreamCut
 from toolspeak.events import Event, TextDelta
 from toolspeak.gateway.app import Gateway
 from toolspeak.gateway.body import Gone
-from toolspeak.gateway.config.settings import ModelSettings, Settings
+from toolspeak.gateway.config.settings import GatewaySettings, ModelSettings
 from toolspeak.gateway.http_exchange import HttpExchange
 from toolspeak.gateway.registry import Served
 from toolspeak.models.base import Capability
@@ -228,7 +228,7 @@ def test_an_error_that_is_being_told_is_told_though_more_goes_wrong(leaves: bool
             return coming.pop() if coming else await line.receive()
 
         settings = ModelSettings("m", ("scripted:",))
-        gateway = Gateway(Settings({"m": settings}))
+        gateway = Gateway(GatewaySettings({"m": settings}))
         gateway.models.served["m"] = Served(settings, Breaks())
         headers = [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")]
         scope = {"type": "http", "method": "POST", "path": "/v1/chat/completions", "headers": headers}

@@ -20,7 +20,7 @@ from toolspeak.events import Finished, TextDelta
 from toolspeak.gateway.access import keys
 from toolspeak.gateway.access.host_check import check_openness
 from toolspeak.gateway.access.keys import KeyRing, digest, hashed, new_key
-from toolspeak.gateway.config.settings import Key, Rates, Settings, Store
+from toolspeak.gateway.config.settings import GatewaySettings, Key, Rates, StoreSettings
 from toolspeak.gateway.limits.rates import Counter
 from toolspeak.models.http.address import is_loopback
 from toolspeak.models.scripted import Scripted
@@ -148,7 +148,7 @@ def test_a_model_that_a_key_does_not_open_is_not_there(serve_models: Callable[..
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "localhost", "LOCALHOST", "::1", "[::1]"])
 def test_loopback_needs_no_key(host: str) -> None:
     assert is_loopback(host)
-    check_openness(Settings({}, host=host))
+    check_openness(GatewaySettings({}, host=host))
 
 
 @pytest.mark.parametrize(
@@ -156,9 +156,9 @@ def test_loopback_needs_no_key(host: str) -> None:
 )
 def test_beyond_loopback_needs_a_key_or_insecure(host: str) -> None:
     with pytest.raises(UsageError, match="without a key"):
-        check_openness(Settings({}, host=host))
-    check_openness(Settings({}, host=host, insecure=True))
-    check_openness(Settings({}, host=host, keys=(key(ALICE),)))
+        check_openness(GatewaySettings({}, host=host))
+    check_openness(GatewaySettings({}, host=host, insecure=True))
+    check_openness(GatewaySettings({}, host=host, keys=(key(ALICE),)))
 
 
 def test_without_a_key_only_the_names_of_this_machine_are_answered(serve_models: Callable[..., Any]) -> None:
@@ -271,7 +271,10 @@ COSTS = [
 
 def test_requests_that_ask_no_model_do_not_count(serve_models: Callable[..., Any], tmp_path: Path) -> None:
     async def go() -> None:
-        settings = {"keys": (key(ALICE, requests=1, running=1),), "store": Store(str(tmp_path / "gateway.sqlite"))}
+        settings = {
+            "keys": (key(ALICE, requests=1, running=1),),
+            "store": StoreSettings(str(tmp_path / "gateway.sqlite")),
+        }
         async with serve_models(m=says("Hello"), settings=settings) as running:
             running.gateway.auth._counter._clock = Clock()  # so that nothing fills up meanwhile
             for _ in range(2):  # before and after the rate is used up
@@ -336,7 +339,7 @@ def test_a_client_sees_its_rates(serve_models: Callable[..., Any], tmp_path: Pat
     async def go() -> None:
         settings = {
             "keys": (key(ALICE, requests=2, tokens=1_000_000), key(BOB)),
-            "store": Store(str(tmp_path / "gateway.sqlite")),
+            "store": StoreSettings(str(tmp_path / "gateway.sqlite")),
         }
         async with serve_models(m=says("Hello"), settings=settings) as running:
             running.gateway.auth._counter._clock = Clock()  # so that nothing fills up meanwhile

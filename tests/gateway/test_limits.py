@@ -20,7 +20,7 @@ from cost import costs_at_most
 from toolspeak.errors import Refused
 from toolspeak.gateway import first_schema_error
 from toolspeak.gateway.body import check_body, parse_body
-from toolspeak.gateway.config.settings import Limits
+from toolspeak.gateway.config.settings import GatewayLimits
 from toolspeak.gateway.endpoints.openapi import STORED
 from toolspeak.gateway.limits.schema_limits import check_schema
 from toolspeak.gateway.routes import ROUTES
@@ -44,7 +44,7 @@ def says(text: str) -> Scripted:
     return Scripted(text, repeat=True)
 
 
-def refused(raw: bytes, limits: Limits = Limits()) -> str:  # noqa: B008 - frozen
+def refused(raw: bytes, limits: GatewayLimits = GatewayLimits()) -> str:  # noqa: B008 - frozen
     with pytest.raises(Refused) as caught:
         parse_body(raw, limits)
     assert caught.value.status == 400
@@ -54,7 +54,7 @@ def refused(raw: bytes, limits: Limits = Limits()) -> str:  # noqa: B008 - froze
 def plain(size: int) -> Callable[[], Any]:
     """Reads a harmless body of about so many bytes."""
     raw = json.dumps({"a": ["a word or two"] * (size // 17 + 1000)}).encode()
-    return lambda: parse_body(raw, Limits())
+    return lambda: parse_body(raw, GatewayLimits())
 
 
 async def cost_in_plain_requests(url: str, raw: bytes) -> float:
@@ -102,7 +102,7 @@ async def spoken(url: str, *pieces: bytes, pause: float = 0.0) -> bytes:
 
 def test_a_body_that_is_too_large_is_refused_before_it_is_read(serve_models: Callable[..., Any]) -> None:
     async def go() -> None:
-        async with serve_models(m=says("Hello"), settings={"limits": Limits(body=1000)}) as running:
+        async with serve_models(m=says("Hello"), settings={"limits": GatewayLimits(body=1000)}) as running:
             assert (await posted(running.url, body(user="x" * 800)))[0] == 200
             status, told = await posted(running.url, body(user="x" * 1000))
             assert (status, told["error"]["code"]) == (413, "request_too_large")
@@ -129,7 +129,7 @@ def test_a_body_and_a_head_arrive_in_time_or_not_at_all(serve_models: Callable[.
     ]
 
     async def go() -> None:
-        async with serve_models(m=says("Hello"), settings={"limits": Limits(reading=100)}) as running:
+        async with serve_models(m=says("Hello"), settings={"limits": GatewayLimits(reading=100)}) as running:
             for pieces in slow:
                 with held_time() as clock:
                     client = await connected(running.url)
@@ -220,12 +220,12 @@ def test_json_that_is_none_or_too_much_is_told_soon(raw: bytes, said: str) -> No
 
 
 def test_what_json_leaves_open_is_settled() -> None:
-    assert parse_body(b'{"a": 1, "a": 2}', Limits()) == {"a": 2}
-    assert parse_body(b'\xef\xbb\xbf{"a": 1.5e3}', Limits()) == {"a": 1500.0}
-    assert parse_body(b'{"a": "\\ud800 \\ud83d\\ude00 \\\\ud800"}', Limits()) == {"a": "\ufffd 😀 \\ud800"}
-    assert parse_body(b'{"\\udfff": 1}', Limits()) == {"\ufffd": 1}
+    assert parse_body(b'{"a": 1, "a": 2}', GatewayLimits()) == {"a": 2}
+    assert parse_body(b'\xef\xbb\xbf{"a": 1.5e3}', GatewayLimits()) == {"a": 1500.0}
+    assert parse_body(b'{"a": "\\ud800 \\ud83d\\ude00 \\\\ud800"}', GatewayLimits()) == {"a": "\ufffd 😀 \\ud800"}
+    assert parse_body(b'{"\\udfff": 1}', GatewayLimits()) == {"\ufffd": 1}
     marks = "," * 1_500_000 + ":" * 1_500_000  # in a text they are no values, and name none
-    assert parse_body(json.dumps({"a": marks}).encode(), Limits()) == {"a": marks}
+    assert parse_body(json.dumps({"a": marks}).encode(), GatewayLimits()) == {"a": marks}
 
 
 # ------------------------------------------------------------------ numbers
@@ -376,10 +376,10 @@ def test_schemas_of_real_tools_pass() -> None:
         "$defs": {"node": {"properties": {"left": {"$ref": "#/$defs/node"}, "right": {"$ref": "#/$defs/node"}}}},
         "properties": {"root": {"$ref": "#/$defs/node"}, "any": {"anyOf": [{"type": t} for t in ("string", "null")]}},
     }
-    assert check_schema(tree, "tools.0", Limits()) == len(json.dumps(tree))
-    assert check_schema(None, "tools.0", Limits()) == 0
+    assert check_schema(tree, "tools.0", GatewayLimits()) == len(json.dumps(tree))
+    assert check_schema(None, "tools.0", GatewayLimits()) == 0
     named = {"type": "object", "properties": {"$ref": {"type": "string"}, "anyOf": {"type": "array"}}}
-    check_schema(named, "tools.0", Limits())  # properties of these names are no keywords
+    check_schema(named, "tools.0", GatewayLimits())  # properties of these names are no keywords
 
 
 # ------------------------------------------------------------------ what is wrong is found without looking at all of it

@@ -164,7 +164,7 @@ def test_the_notes_tell_of_it_and_the_log_does(serve_models: Callable[..., Any])
                 assert answer.headers["x-toolspeak-notes"] == "tools-shown, tools-searched"
             assert [note["rule"] for note in notes] == ["tools-shown", "tools-searched"]
             assert notes[0]["detail"] == "20 of 200"
-            assert (records[0].shown, records[0].searches, records[0].repairs) == ("20 of 200", 1, {})
+            assert (records[0].visible_tools, records[0].searches, records[0].repairs) == ("20 of 200", 1, {})
 
     asyncio.run(go())
 

@@ -276,7 +276,7 @@ def test_headers_a_query_and_unknown_fields_do_not_matter(serve_models: Serve) -
 
 
 def test_a_silent_stream_is_told_to_be_alive_after_its_opening(serve_models: Serve) -> None:
-    from toolspeak.gateway.config.settings import Limits
+    from toolspeak.gateway.config.settings import GatewayLimits
 
     go_on = asyncio.Event()
 
@@ -287,7 +287,7 @@ def test_a_silent_stream_is_told_to_be_alive_after_its_opening(serve_models: Ser
             yield Finished()
 
     async def go() -> list[bytes]:
-        limits = {"limits": Limits(first=0.02, keep_alive=0.02)}
+        limits = {"limits": GatewayLimits(first=0.02, keep_alive=0.02)}
         async with (
             serve_models(m=Slow([], capabilities=["tools"]), settings=limits) as running,
             aiohttp.ClientSession() as session,

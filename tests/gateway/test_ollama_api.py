@@ -515,9 +515,9 @@ def test_a_slow_model_keeps_the_line_alive(serve_models: Serve) -> None:
     go_on = asyncio.Event()
 
     async def go() -> Any:
-        from toolspeak.gateway.config.settings import Limits
+        from toolspeak.gateway.config.settings import GatewayLimits
 
-        limits = Limits(first=0.05, keep_alive=0.05)
+        limits = GatewayLimits(first=0.05, keep_alive=0.05)
         async with serve_models(settings={"limits": limits}, m=Slow([])) as running:
             async with aiohttp.ClientSession() as session:
                 async with session.post(

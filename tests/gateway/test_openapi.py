@@ -23,7 +23,7 @@ from toolspeak.api.embeddings import Vectors
 from toolspeak.errors import BadRequest
 from toolspeak.events import Event
 from toolspeak.gateway.access.keys import digest
-from toolspeak.gateway.config.settings import Batches, Key, Store
+from toolspeak.gateway.config.settings import Batches, Key, StoreSettings
 from toolspeak.gateway.endpoints.openapi import OPERATIONS, STORED, UPSTREAM_ERRORS, document
 from toolspeak.gateway.response_schemas import SHAPES
 from toolspeak.gateway.routes import ROUTES
@@ -107,7 +107,7 @@ def test_the_document_is_one() -> None:
 @pytest.mark.timeout(900)
 def test_the_gateway_does_what_the_document_says(serve_models: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "schemathesis.toml").write_text(CONFIG)
-    store = Store(str(tmp_path / "store.sqlite"), responses=True)
+    store = StoreSettings(str(tmp_path / "store.sqlite"), responses=True)
     settings = {"store": store, "batches": Batches(str(tmp_path / "batches")), "keys": (Key("tester", digest(KEY)),)}
     with running(serve_models, settings=settings) as url:
         command = ["run", f"{url}/openapi.json", "--seed=1", "--checks=all", f"--max-examples={EXAMPLES}"]

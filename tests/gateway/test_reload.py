@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from toolspeak.gateway.app import Gateway
-from toolspeak.gateway.config.settings import ModelSettings, Settings
+from toolspeak.gateway.config.settings import GatewaySettings, ModelSettings
 from toolspeak.gateway.serve.reload import Reloadable
 
 
@@ -16,8 +16,8 @@ def probing() -> list[asyncio.Task[Any]]:
 
 
 def test_a_server_that_is_down_is_probed_by_the_gateway_in_use_alone() -> None:
-    def settings() -> Settings:
-        return Settings({"m": ModelSettings("m", ("http://127.0.0.1:9/v1#m",))})
+    def settings() -> GatewaySettings:
+        return GatewaySettings({"m": ModelSettings("m", ("http://127.0.0.1:9/v1#m",))})
 
     async def main() -> None:
         app = Reloadable(Gateway(settings()), settings)

@@ -18,7 +18,7 @@ import pytest
 
 from clock import Clock
 from toolspeak.errors import Refused, UsageError
-from toolspeak.gateway.config.settings import Store
+from toolspeak.gateway.config.settings import StoreSettings
 from toolspeak.gateway.endpoints import responses
 from toolspeak.gateway.storage import response_store as stores
 from toolspeak.gateway.storage.response_store import ROW, ResponseStore
@@ -39,7 +39,7 @@ def path(tmp_path: Path) -> str:
 
 @pytest.fixture
 def store(path: str, clock: Clock) -> Iterator[ResponseStore]:
-    made = ResponseStore(Store(path, responses=True, size=20_000, age=60), clock=clock)
+    made = ResponseStore(StoreSettings(path, responses=True, size=20_000, age=60), clock=clock)
     made.prepare()
     yield made
     made.close()
@@ -135,11 +135,11 @@ def test_the_file_is_for_nobody_elses_eyes(store: ResponseStore, path: str) -> N
 
 def test_a_file_that_cannot_be_had_is_told_at_the_start(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be used"):
-        ResponseStore(Store(str(tmp_path / "no" / "such" / "folder"), responses=True)).prepare()
+        ResponseStore(StoreSettings(str(tmp_path / "no" / "such" / "folder"), responses=True)).prepare()
     broken = tmp_path / "broken.sqlite"
     broken.write_bytes(b"no database at all, but long enough to be looked at" * 100)
     with pytest.raises(UsageError, match="cannot be used"):
-        ResponseStore(Store(str(broken), responses=True)).prepare()
+        ResponseStore(StoreSettings(str(broken), responses=True)).prepare()
 
 
 def test_a_store_that_fails_is_told_as_such(store: ResponseStore, path: str) -> None:
@@ -154,9 +154,9 @@ def test_a_store_that_fails_is_told_as_such(store: ResponseStore, path: str) -> 
 
 KEEPER = """
 import asyncio, sys
-from toolspeak.gateway.config.settings import Store
+from toolspeak.gateway.config.settings import StoreSettings
 from toolspeak.gateway.storage.response_store import ResponseStore
-store = ResponseStore(Store(sys.argv[1], responses=True, size=10_000_000))
+store = ResponseStore(StoreSettings(sys.argv[1], responses=True, size=10_000_000))
 async def go():
     for number in range(40):
         await store.save("ann", {"id": f"resp_{sys.argv[2]}_{number}", "output": []}, [])
@@ -171,7 +171,7 @@ def test_several_processes_keep_in_one_file(path: str) -> None:
         for number in range(3)
     ]
     assert [(worker.communicate()[1], worker.returncode) for worker in workers] == [(b"", 0)] * 3
-    store = ResponseStore(Store(path, responses=True))
+    store = ResponseStore(StoreSettings(path, responses=True))
 
     async def go() -> bool:
         return all([await store.body("ann", f"resp_{w}_{n}") is not None for w in range(3) for n in range(40)])
@@ -208,7 +208,7 @@ def test_a_long_history_is_read_and_written_beside_the_event_loop(
     )  # fmt: skip
 
     async def go() -> list[dict[str, Any]]:
-        settings = {"store": Store(str(tmp_path / "store.sqlite"), responses=True)}
+        settings = {"store": StoreSettings(str(tmp_path / "store.sqlite"), responses=True)}
         async with serve_models(m=Scripted("Hi", repeat=True), settings=settings) as running:
             async with aiohttp.ClientSession() as session:
                 told: list[dict[str, Any]] = []

@@ -16,7 +16,7 @@ import pytest
 from toolspeak.errors import StreamCut
 from toolspeak.events import Finished, TextDelta
 from toolspeak.gateway.access.keys import digest
-from toolspeak.gateway.config.settings import Key, Limits, ModelSettings, Store
+from toolspeak.gateway.config.settings import GatewayLimits, Key, ModelSettings, StoreSettings
 from toolspeak.models.fallback import Adaptive
 from toolspeak.models.http import Http
 from toolspeak.models.resolve import model as named_model
@@ -74,8 +74,8 @@ def asked(serve_models: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(str(tmp_path / "kept.sqlite"), responses=True)
+def store(tmp_path: Path) -> StoreSettings:
+    return StoreSettings(str(tmp_path / "kept.sqlite"), responses=True)
 
 
 async def raw(client: openai.AsyncOpenAI, **body: Any) -> tuple[int, Any]:
@@ -147,9 +147,11 @@ def test_a_stream_ends_with_what_was_streamed(asked: Callable[..., Any]) -> None
         ("<think>hm</think>Hello.", {"reasoning": {"summary": "auto"}}),
     ],
 )
-@pytest.mark.parametrize("limits", [Limits(), Limits(first=0.0, keep_alive=0.01)], ids=["prompt", "kept-alive"])
+@pytest.mark.parametrize(
+    "limits", [GatewayLimits(), GatewayLimits(first=0.0, keep_alive=0.01)], ids=["prompt", "kept-alive"]
+)
 def test_every_stream_counts_its_events_from_0(
-    asked: Callable[..., Any], reply: str, more: dict[str, Any], limits: Limits
+    asked: Callable[..., Any], reply: str, more: dict[str, Any], limits: GatewayLimits
 ) -> None:
     """The first event opens an empty response, and the SDK's helper builds the same from the events as was sent."""
 
@@ -374,7 +376,7 @@ def test_without_a_store_nothing_is_kept(asked: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_a_conversation_goes_on(asked: Callable[..., Any], store: Store, streamed: bool) -> None:
+def test_a_conversation_goes_on(asked: Callable[..., Any], store: StoreSettings, streamed: bool) -> None:
     model = hermes("Let me look. " + CALL, "Sunny.", "You are welcome.")
 
     async def ask(client: openai.AsyncOpenAI, **fields: Any) -> Any:
@@ -402,7 +404,7 @@ def test_a_conversation_goes_on(asked: Callable[..., Any], store: Store, streame
     assert "Be brief." not in said
 
 
-def test_items_are_named_by_their_ids(asked: Callable[..., Any], store: Store) -> None:
+def test_items_are_named_by_their_ids(asked: Callable[..., Any], store: StoreSettings) -> None:
     model = hermes("Let me look. " + CALL, "Sunny.", "Bye.")
 
     async def go() -> None:
@@ -436,7 +438,7 @@ def test_without_a_store_no_item_can_be_named(asked: Callable[..., Any]) -> None
     asyncio.run(go())
 
 
-def test_what_is_kept_can_be_seen_and_dropped(asked: Callable[..., Any], store: Store) -> None:
+def test_what_is_kept_can_be_seen_and_dropped(asked: Callable[..., Any], store: StoreSettings) -> None:
     async def go() -> None:
         async with asked(hermes("One.", "Two."), store=store) as client:
             items = [{"role": "user", "content": text} for text in ("a", "b", "c")]
@@ -464,7 +466,7 @@ def test_what_is_kept_can_be_seen_and_dropped(asked: Callable[..., Any], store: 
 @pytest.mark.parametrize(
     "query", ["limit=0", "limit=101", "limit=" + "0" * 8 + "1" * 5000, "limit=x", "limit=²", "order=up", "after=nobody"]
 )
-def test_a_page_that_cannot_be_is_refused(asked: Callable[..., Any], store: Store, query: str) -> None:
+def test_a_page_that_cannot_be_is_refused(asked: Callable[..., Any], store: StoreSettings, query: str) -> None:
     async def go() -> None:
         async with asked(hermes("One."), store=store) as client:
             made = await client.responses.create(model="m", input="x")
@@ -474,7 +476,7 @@ def test_a_page_that_cannot_be_is_refused(asked: Callable[..., Any], store: Stor
     asyncio.run(go())
 
 
-def test_nobody_reads_what_is_anothers(serve_models: Callable[..., Any], store: Store) -> None:
+def test_nobody_reads_what_is_anothers(serve_models: Callable[..., Any], store: StoreSettings) -> None:
     keys = tuple(Key(name, digest(f"key-of-{name}")) for name in ("ann", "bob"))
 
     async def go() -> None:
@@ -494,9 +496,9 @@ def test_nobody_reads_what_is_anothers(serve_models: Callable[..., Any], store: 
     asyncio.run(go())
 
 
-def test_a_conversation_that_has_grown_too_long_is_refused(asked: Callable[..., Any], store: Store) -> None:
+def test_a_conversation_that_has_grown_too_long_is_refused(asked: Callable[..., Any], store: StoreSettings) -> None:
     async def go() -> None:
-        async with asked(hermes("One."), store=store, limits=Limits(body=3000)) as client:
+        async with asked(hermes("One."), store=store, limits=GatewayLimits(body=3000)) as client:
             made = await client.responses.create(model="m", input="x" * 2500)
             with pytest.raises(openai.BadRequestError, match="start another one"):
                 await client.responses.create(model="m", input="y", previous_response_id=made.id)

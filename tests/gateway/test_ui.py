@@ -17,7 +17,7 @@ from toolspeak.dialects import get
 from toolspeak.errors import UsageError
 from toolspeak.gateway.access.keys import digest
 from toolspeak.gateway.config.load import parse_config
-from toolspeak.gateway.config.settings import Budget, Key, PageSettings, Store
+from toolspeak.gateway.config.settings import Budget, Key, PageSettings, StoreSettings
 from toolspeak.gateway.telemetry.log_lines import LogLines
 from toolspeak.gateway.telemetry.observer import Observer
 from toolspeak.gateway.telemetry.request_record import RequestRecord
@@ -377,7 +377,7 @@ def test_a_turn_counts_on_the_budget_of_its_key(serve_models: Callable[..., Any]
         turn,
         ui=PageSettings(),
         keys=(Key("page", digest(KEY), budget=Budget(tokens=1)),),
-        store=Store(str(tmp_path / "counts.sqlite")),
+        store=StoreSettings(str(tmp_path / "counts.sqlite")),
     )
     assert first[0] == 200
     assert second[0] == 429

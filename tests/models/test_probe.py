@@ -175,15 +175,15 @@ def probed(serve: Serve, persona: Persona, timeout: float | None = None) -> Serv
 
 
 def answers(known: ServerCapabilities) -> dict[str, str]:
-    return {name: finding.answer for name, finding in known.found.items()}
+    return {name: finding.answer for name, finding in known.findings.items()}
 
 
 def test_a_server_that_can_do_everything(serve: Serve) -> None:
     persona = Persona(template=HERMES, grammar="grammar")
     known = probed(serve, persona)
     assert answers(known) == dict.fromkeys(NAMES, "yes") | {"tags": "no"}  # llama.cpp takes none
-    assert list(known.found) == list(NAMES)
-    assert all(finding.evidence for finding in known.found.values())
+    assert list(known.findings) == list(NAMES)
+    assert all(finding.evidence for finding in known.findings.values())
     assert (known.model, known.models, known.server) == ("hermes-3", ("hermes-3",), "llama.cpp")
     assert known.grammar_field == "grammar"
     assert known.capabilities == {"tools", "required", "schema", "grammar", "free", "score"}
@@ -196,7 +196,7 @@ def test_a_server_that_can_do_everything(serve: Serve) -> None:
 @pytest.mark.parametrize("pieces", [('{"city": "Paris"}',), ('{"ci', 'ty"', ": ", '"Paris"}')])
 def test_a_call_is_streamed_where_its_arguments_come_in_pieces(serve: Serve, pieces: tuple[str, ...]) -> None:
     """However close together they come."""
-    found = probed(serve, Persona(pieces=pieces)).found["streamed tools"]
+    found = probed(serve, Persona(pieces=pieces)).findings["streamed tools"]
     assert found.answer == ("yes" if len(pieces) > 1 else "no")
     assert f"in {len(pieces)} piece" in found.evidence
 
@@ -206,7 +206,7 @@ def test_a_call_of_a_tool_that_was_not_offered_shows_no_tools(serve: Serve) -> N
         def wanted(self, body: dict[str, Any], tools: Any) -> list[str]:
             return ["stock"] if tools else []
 
-    found = probed(serve, Stubborn()).found
+    found = probed(serve, Stubborn()).findings
     assert found["tools"].answer == "no"
     assert found["tools"].evidence.endswith("which was not offered")
     assert found["streamed tools"].answer == "no"
@@ -260,9 +260,9 @@ def test_the_readers_of_all_dialects_are_made_beside_the_event_loop(
 
 def test_a_token_count_that_never_changes_is_no_evidence(serve: Serve) -> None:
     known = probed(serve, Persona(tools="dropped", tokens=3))
-    assert known.found["tools"].answer == "unclear"
-    assert "as many for every request" in known.found["tools"].evidence
-    assert probed(serve, Persona(tools="dropped")).found["tools"].answer == "no"
+    assert known.findings["tools"].answer == "unclear"
+    assert "as many for every request" in known.findings["tools"].evidence
+    assert probed(serve, Persona(tools="dropped")).findings["tools"].answer == "no"
 
 
 ANTHROPIC = (
@@ -295,11 +295,11 @@ def test_other_apis(serve: Serve, api: Any, text: str) -> None:
     known = asyncio.run(asyncio.wait_for(main(), 600))
     assert (known.api, known.can("chat"), known.can("grammar")) == (api, True, False)
     assert strategy(known.known).line.startswith("prompted in tool-json in messages")
-    assert "dropped" in known.found["tools"].evidence
+    assert "dropped" in known.findings["tools"].evidence
 
 
 def test_a_refusal_is_an_answer(serve: Serve) -> None:
-    found = probed(serve, Persona(system=False, completions=False)).found
+    found = probed(serve, Persona(system=False, completions=False)).findings
     assert found["system"].answer == "no"
     assert "System role not supported" in found["system"].evidence
     assert found["completions"].answer == "no"
@@ -315,7 +315,7 @@ def test_silence_of_one_thing_is_an_answer(serve: Serve, monkeypatch: pytest.Mon
                 await asyncio.sleep(60)
             return await super().__call__(request)
 
-    found = probed(serve, Slow()).found
+    found = probed(serve, Slow()).findings
     assert found["schema"].answer == "unclear"
     assert "did not start to answer" in found["schema"].evidence
     assert found["tools"].answer == "yes"
@@ -324,7 +324,7 @@ def test_silence_of_one_thing_is_an_answer(serve: Serve, monkeypatch: pytest.Mon
 def test_a_slow_server_is_asked_no_more_when_the_time_is_over(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probing, "WHOLE", 0)
     persona = Persona(template=HERMES)
-    found = probed(serve, persona).found
+    found = probed(serve, persona).findings
     assert found["chat"].answer == found["completions"].answer == "yes"
     late = [name for name in NAMES if "too slowly" in found[name].evidence]
     assert late == [name for name in NAMES if name not in ("chat", "usage", "completions", "template", "tags")]
@@ -334,7 +334,7 @@ def test_a_slow_server_is_asked_no_more_when_the_time_is_over(serve: Serve, monk
 def test_a_server_that_may_take_long_is_given_longer(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probing, "WHOLE", 1e-6)
     known = probed(serve, Persona(template=HERMES), timeout=300e9)
-    assert [name for name in NAMES if "too slowly" in known.found[name].evidence] == []
+    assert [name for name in NAMES if "too slowly" in known.findings[name].evidence] == []
 
 
 def test_a_probe_that_is_cancelled_leaves_nothing_behind(serve: Serve) -> None:
@@ -376,7 +376,7 @@ def test_a_probe_that_is_cancelled_leaves_nothing_behind(serve: Serve) -> None:
     ],
 )
 def test_evidence_says_what_was_wanted(serve: Serve, persona: Persona, name: str, answer: str, words: str) -> None:
-    finding = probed(serve, persona).found[name]
+    finding = probed(serve, persona).findings[name]
     assert (finding.answer, finding.evidence[: len(words)]) == (answer, words)
 
 
@@ -611,10 +611,10 @@ def test_llama_cpp_itself(monkeypatch: pytest.MonkeyPatch) -> None:
 
     known = asyncio.run(main())
     assert known.server == "llama.cpp"
-    assert known.found["schema"].answer != "no"  # unclear where the model writes blanks to the end
+    assert known.findings["schema"].answer != "no"  # unclear where the model writes blanks to the end
     assert {"chat", "completions", "grammar", "usage", "logprobs", "template"} <= {
-        n for n in known.found if known.can(n)
+        n for n in known.findings if known.can(n)
     }
     assert known.grammar_field == "grammar"
-    assert known.found["tools"].answer == "no"  # its template drops them
+    assert known.findings["tools"].answer == "no"  # its template drops them
     assert strategy(known.known).way == "scored"

@@ -146,5 +146,5 @@ def test_a_server_that_refuses_tools_is_not_offered_any() -> None:
     model = looked(ts.model(f"{server.listening_address}/v1", key=KEY, timeout=600))
     assert model.strategy.way == "scored"
     assert model.server_capabilities is not None
-    assert "its llama.cpp refuses them" in model.server_capabilities.found["tools"].evidence
-    assert "--jinja" in model.server_capabilities.found["tools"].evidence
+    assert "its llama.cpp refuses them" in model.server_capabilities.findings["tools"].evidence
+    assert "--jinja" in model.server_capabilities.findings["tools"].evidence

@@ -16,7 +16,7 @@ import toolspeak as ts
 from toolspeak.batch.ask import prepared
 from toolspeak.batch.formats import output_format
 from toolspeak.batch.prompts import prompt
-from toolspeak.batch.row import Record, Row
+from toolspeak.batch.row import OutputRow, Row
 from toolspeak.batch.store import DONE, WAITING, Store, open_store, read_records
 from toolspeak.cli import main
 
@@ -65,7 +65,7 @@ def test_what_a_killed_driver_left_is_merged_once(store: Store, tmp_path: Path) 
     earlier = new_run(tmp_path / "home", merge)
     write(earlier, "a", range(3), "earlier")
     write(earlier, "b", range(3, 6), "lost", pending=True)
-    store.add(1, Record(1, text="in one process"))
+    store.add(1, OutputRow(1, text="in one process"))
     store.commit()
     staging = new_run(tmp_path / "home", merge)
     assert staging.path != earlier.path

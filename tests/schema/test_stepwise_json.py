@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from toolspeak.gateway.body import parse_body
-from toolspeak.gateway.config.settings import Limits
+from toolspeak.gateway.config.settings import GatewayLimits
 from toolspeak.schema import nonblocking_json, value_count
 
 ODD = ("", ",", "]", "}", '"', "{", "x", "\\", " ", ":", "[", "1e999", "\ud800")
@@ -107,7 +107,7 @@ def test_no_step_reads_much_more_than_a_piece(make: Callable[[], Any], monkeypat
             super().__init__(large, noted)
 
     monkeypatch.setattr(nonblocking_json, "_Walker", Noting)
-    assert parse_body(json.dumps({"a": value}).encode(), Limits()) == {"a": value}
+    assert parse_body(json.dumps({"a": value}).encode(), GatewayLimits()) == {"a": value}
     assert 0 < max(steps) <= nonblocking_json.PIECE
 
 

@@ -160,10 +160,10 @@ def test_a_function_of_the_user_answers_for_toolspeaks_own_client(command: list[
 
 
 def test_it_answers_questions_of_older_servers_and_addresses_to_open(command: list[str], tmp_path: Path) -> None:
-    from toolspeak.sources.mcp.server_questions import Questions
+    from toolspeak.sources.mcp.server_questions import QuestionHandler
 
     asked: list[str] = []
-    questions = Questions(lambda message, schema: asked.append(message) or {})
+    questions = QuestionHandler(lambda message, schema: asked.append(message) or {})
     with questions.running():
         done = talk(
             over_stdio(command, elicitation_callback=questions, mode="legacy"),

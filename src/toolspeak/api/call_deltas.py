@@ -59,7 +59,7 @@ class Balance:
 
 
 @dataclass(slots=True, eq=False)
-class _Call:
+class _StreamedCall:
     id: str = ""
     name: str = ""
     pending: list[str] = field(default_factory=list[str])
@@ -81,10 +81,10 @@ class CallStream:
         self.count = 0
         self._created = 0
         self._ids = ids
-        self._by_index: dict[int, _Call] = {}
-        self._by_id: dict[str, _Call] = {}
-        self._queue: deque[_Call] = deque()
-        self._last: _Call | None = None
+        self._by_index: dict[int, _StreamedCall] = {}
+        self._by_id: dict[str, _StreamedCall] = {}
+        self._queue: deque[_StreamedCall] = deque()
+        self._last: _StreamedCall | None = None
         self._notes: list[Event] = []
         self._buffered = 0
 
@@ -145,18 +145,18 @@ class CallStream:
             events += self._finish(call, cut=cut)
         return events + self._notes
 
-    def _without_index(self, key: str, name: str, fresh: bool) -> _Call | None:
+    def _without_index(self, key: str, name: str, fresh: bool) -> _StreamedCall | None:
         """Return the call that a delta without an index continues: the one with its id, or the last one if it names no
         other."""
         if key and (call := self._by_id.get(key)):
             return call
         return None if fresh or (key and name) else self._last
 
-    def _find(self, index: Any, key: str, name: str, text: str, fresh: bool) -> _Call:
+    def _find(self, index: Any, key: str, name: str, text: str, fresh: bool) -> _StreamedCall:
         call = self._by_index.get(index) if isinstance(index, int) else self._without_index(key, name, fresh)
         if call is None or _begins_another(call, key, name, text, indexed=isinstance(index, int)):
             self.hold(CALL)
-            call = _Call()
+            call = _StreamedCall()
             self.count += 1
             self._queue.append(call)
         if isinstance(index, int):
@@ -174,7 +174,7 @@ class CallStream:
             events += self._finish(self._queue.popleft())
         return events
 
-    def _flush(self, call: _Call, *, last: bool = False) -> list[Event]:
+    def _flush(self, call: _StreamedCall, *, last: bool = False) -> list[Event]:
         """Start the call once its arguments begin; before that, more of its name may arrive."""
         if not last and not (call.name and call.pending):
             return []
@@ -191,7 +191,7 @@ class CallStream:
         self._created += 1
         return self._ids() if self._ids else f"call_{self._created}"
 
-    def _finish(self, call: _Call, *, cut: bool = False) -> list[Event]:
+    def _finish(self, call: _StreamedCall, *, cut: bool = False) -> list[Event]:
         events = self._flush(call, last=True)  # start it first, even if its name never came: each end needs a start
         call.ended = True
         whole = bool(call.name) and call.balance.closed and (call.balance.complete or not cut)
@@ -207,7 +207,7 @@ def _text(arguments: Any) -> str:
     return "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
 
 
-def _rename(call: _Call, name: str) -> None:
+def _rename(call: _StreamedCall, name: str) -> None:
     """Add to the name. Servers send it whole, repeat it in every delta, or send it in pieces."""
     if name.startswith(call.name):
         call.name = name
@@ -215,7 +215,7 @@ def _rename(call: _Call, name: str) -> None:
         call.name += name
 
 
-def _begins_another(call: _Call, key: str, name: str, text: str, *, indexed: bool) -> bool:
+def _begins_another(call: _StreamedCall, key: str, name: str, text: str, *, indexed: bool) -> bool:
     """Whether a delta that points at `call` starts a new call: some servers give every call the index 0."""
     if not name:
         return False

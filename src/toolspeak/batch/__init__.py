@@ -2,7 +2,7 @@
 
 The modules, from the bottom up:
 
-- `row` has the values: an Item of an input, a Row with its id, a Record of the output. `prompts` makes messages from a
+- `row` has the values: an Item of an input, a Row with its id, an OutputRow of the output. `prompts` makes messages from a
   row.
 - `task` is the pure core: `Task.requests(rows)` and `Task.records(rows, outcomes)`, two functions over a batch of rows,
   and the `fingerprint` of everything that affects the requests. Any engine that maps batches (Ray, Daft, Spark) can
@@ -12,7 +12,7 @@ The modules, from the bottom up:
   `identify` gives each item its id, and says whether it is new, done or a duplicate.
 - `limiter` decides how many rows may be in progress, `rejections` whether an error is one that every row would get.
   `runner` takes rows from a feed, has each answered, and has the store write the records. An answer is any
-  `async (Row) -> Record`: `ask.Asker` sends a row to a model, the gateway to its own endpoints, an evaluation to a
+  `async (Row) -> OutputRow`: `ask.Asker` sends a row to a model, the gateway to its own endpoints, an evaluation to a
   case. `Runner.stop` ends in an orderly way, a cancellation at once; a new Runner on the same store continues.
 - `verbs` combines them for `ts.batch` and `toolspeak batch`.
 """

@@ -32,7 +32,7 @@ from ..wire.dialect import Dialect
 from .openai_batch import OpenAITask
 from .prompts import Prompt
 from .rejections import Rejected
-from .row import Record, Row
+from .row import OutputRow, Row
 from .runner import REFUSALS
 from .task import VERBS, RowOutcome, Task, Verb, extracting
 
@@ -61,7 +61,7 @@ class Asker:
     begun: Callable[[Row, str], None] = lambda row, names: None
     again: bool = False
 
-    async def answer(self, row: Row) -> Record | Rejected:
+    async def answer(self, row: Row) -> OutputRow | Rejected:
         """Return the record of a row, or a Rejected with it if the model has rejected every row so far.
 
         Raises errors in STOPPING and `runner.REFUSALS`; any other error goes into the record.

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Protocol
 
 from ..errors import UsageError
 from .parquet import Parquet
-from .row import Record, RecordLines
+from .row import OutputRow, RecordLines
 
 
 class Format(Protocol):
@@ -22,7 +22,7 @@ class Format(Protocol):
     name: str
     suffix: str
 
-    def encode(self, record: Record) -> str:
+    def encode(self, record: OutputRow) -> str:
         """Return the line for a record."""
         ...
 
@@ -65,7 +65,7 @@ class OpenAIBatch(JsonLines):
 
     name = "openai"
 
-    def encode(self, record: Record) -> str:
+    def encode(self, record: OutputRow) -> str:
         error = None
         if record.response is None:  # the row was never sent
             error = {"code": record.kind, "message": (record.error or "").partition(": ")[2]}

@@ -24,7 +24,7 @@ from ..plan.reask import ReaskStrategy, usual
 from ..schema.infer import as_tools
 from ..types import Reply, Request, Tool
 from .prompts import Prompt
-from .row import Record, Row, digest
+from .row import OutputRow, Row, digest
 from .task import RowOutcome, fill_record
 
 COLUMNS = ("custom_id", "method", "url", "body")
@@ -45,7 +45,7 @@ class OpenAITask:
         """Return the request for each line, or the error that prevents it."""
         return [self._request(row) for row in rows]
 
-    def records(self, rows: Sequence[Row], outcomes: Sequence[RowOutcome]) -> list[Record]:
+    def records(self, rows: Sequence[Row], outcomes: Sequence[RowOutcome]) -> list[OutputRow]:
         """Return the record of each line, with its response."""
         return [self._record(row, outcome) for row, outcome in zip(rows, outcomes, strict=True)]
 
@@ -69,7 +69,7 @@ class OpenAITask:
         except ToolspeakError as error:
             return error
 
-    def _record(self, row: Row, outcome: RowOutcome) -> Record:
+    def _record(self, row: Row, outcome: RowOutcome) -> OutputRow:
         record = fill_record(row, outcome, self.fingerprint)
         stamp = hashlib.sha256(f"{self.fingerprint} {row.key}".encode("utf-8", "surrogatepass")).hexdigest()[:24]
         status, body = 200, {}

@@ -54,7 +54,7 @@ class Row:
 
 
 @dataclass(slots=True)
-class Record:
+class OutputRow:
     """The outcome of one row, in the columns of the output.
 
     `calls` is JSON text: a list of objects with `id`, `name` and `arguments`. `value` is what was extracted. `error` is
@@ -89,7 +89,7 @@ class Record:
         return dict(zip(COLUMNS, _columns_of(self), strict=True))
 
 
-COLUMNS: tuple[str, ...] = tuple(name for name in Record.__dataclass_fields__ if name != "response")
+COLUMNS: tuple[str, ...] = tuple(name for name in OutputRow.__dataclass_fields__ if name != "response")
 """The columns of the output, in order."""
 _columns_of = attrgetter(*COLUMNS)
 
@@ -129,15 +129,15 @@ def digest(value: Any, digits: int = 16) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:digits]
 
 
-def unreadable(row: Row) -> Record:
+def unreadable(row: Row) -> OutputRow:
     """Return the record of a row with a problem, which is not sent to a model."""
-    return Record(row.id, error=f"UnreadableRow: {row.where}: {row.problem}")
+    return OutputRow(row.id, error=f"UnreadableRow: {row.where}: {row.problem}")
 
 
 class RecordLines:
     """Encodes records as lines of the journal: a JSON object with the columns."""
 
-    def encode(self, record: Record) -> str:
+    def encode(self, record: OutputRow) -> str:
         return json_text(record.as_dict())
 
     def decode(self, line: str) -> dict[str, Any]:

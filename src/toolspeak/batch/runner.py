@@ -25,7 +25,7 @@ from ..errors import ModelError, ModelUnreachable, RateLimited, ServerFailed, St
 from ..models.retries import backoff, passing, retried
 from .limiter import Limiter
 from .rejections import Rejected, common_error
-from .row import Item, Record, Row, unreadable
+from .row import Item, OutputRow, Row, unreadable
 from .store import BEGUN, DONE, FAILED, UNREADABLE
 from .summary import Summary
 
@@ -103,7 +103,7 @@ class Runner:
         self._running: set[asyncio.Task[None]] = set()
         self._reading: asyncio.Task[None] | None = None
         self._failure: BaseException | None = None
-        self._added: list[tuple[Record, int]] = []
+        self._added: list[tuple[OutputRow, int]] = []
         self._waiting: list[tuple[int, int, Rejected]] = []
         """Place, shard and outcome of the rejected rows whose records wait; see `rejections`."""
         self._under_way: Counter[int] = Counter()
@@ -206,11 +206,11 @@ class Runner:
     async def _record(self, row: Row, state: int) -> Any:
         if state in self._uncertain:
             detail = self.store.begun(row.place)
-            return Record(row.id, error=f"MayHaveRun: the process died after {detail} began; it may have run")
+            return OutputRow(row.id, error=f"MayHaveRun: the process died after {detail} began; it may have run")
         try:
             return await retried(lambda: self._ask_once(row), _again, self._pause)
         except REFUSALS as error:
-            return Record(row.id, error=f"{type(error).__name__}: {error}", attempts=TRIES)
+            return OutputRow(row.id, error=f"{type(error).__name__}: {error}", attempts=TRIES)
 
     async def _ask_once(self, row: Row) -> Any:
         """Return the answer to a row that is sent once, when the limiter allows it. Raises REFUSALS, JobEnds and what
@@ -273,7 +273,7 @@ class Runner:
 
     # -------------------------------------------------------------- writing
 
-    def _commit_soon(self, record: Record, part: int) -> None:
+    def _commit_soon(self, record: OutputRow, part: int) -> None:
         """Have a record committed at the end of this turn of the loop, together with all others of this turn."""
         if not self._added:
             asyncio.get_running_loop().call_soon(self._commit)

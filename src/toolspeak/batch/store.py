@@ -29,7 +29,7 @@ from ..errors import UsageError
 from ..files import locked, replacing
 from ..schema.phrases import beginning
 from .formats import Format, output_format
-from .row import Record, json_text
+from .row import OutputRow, json_text
 
 MANIFEST, JOURNAL, LOCK = "_job.json", ".journal.sqlite3", ".lock"
 WAITING, DONE, FAILED, UNREADABLE, BEGUN = range(5)
@@ -128,7 +128,7 @@ class Store:
         (detail,) = self.journal.execute("SELECT detail FROM begun WHERE place = ?", (place,)).fetchone()
         return detail
 
-    def add(self, place: int, record: Record, state: int | None = None) -> None:
+    def add(self, place: int, record: OutputRow, state: int | None = None) -> None:
         """Add a record; it is on disk after `commit`."""
         if state is None:
             state = DONE if record.error is None else FAILED

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .row import Record
+from .row import OutputRow
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class Summary:
             return None
         return (self.prompt_tokens * self.price[0] + self.completion_tokens * self.price[1]) / 1e6
 
-    def add(self, record: Record) -> None:
+    def add(self, record: OutputRow) -> None:
         """Count a record that was written."""
         self.done += 1
         self.attempts += record.attempts

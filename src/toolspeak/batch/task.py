@@ -25,7 +25,7 @@ from ..schema.adapter import adapter
 from ..types import Message, Reply, Request, Tool, ToolCall, Usage, copy_with
 from ..wire.reading.collect import add_usage
 from .prompts import Prompt
-from .row import Record, Row, digest, json_text
+from .row import OutputRow, Row, digest, json_text
 
 Verb = Literal["decide", "extract", "run"]
 VERBS: tuple[Verb, ...] = ("decide", "extract", "run")
@@ -73,7 +73,7 @@ class Task:
         """Return the request for each row, or the error that prevents it."""
         return [self._request(row) for row in rows]
 
-    def records(self, rows: Sequence[Row], outcomes: Sequence[RowOutcome]) -> list[Record]:
+    def records(self, rows: Sequence[Row], outcomes: Sequence[RowOutcome]) -> list[OutputRow]:
         """Return the record of each row."""
         return [self._record(row, outcome) for row, outcome in zip(rows, outcomes, strict=True)]
 
@@ -131,7 +131,7 @@ class Task:
         first: list[Message] = [{"role": "system", "content": self.system}] if self.system else []
         return copy_with(self.template, messages=[*first, *messages])
 
-    def _record(self, row: Row, outcome: RowOutcome) -> Record:
+    def _record(self, row: Row, outcome: RowOutcome) -> OutputRow:
         value: Any = None
         if outcome.reply is not None and self.value is not None:
             try:
@@ -143,7 +143,7 @@ class Task:
         return record
 
 
-def fill_record(row: Row, outcome: RowOutcome, fingerprint: str) -> Record:
+def fill_record(row: Row, outcome: RowOutcome, fingerprint: str) -> OutputRow:
     """Return the record of a row from its outcome."""
     reply, error = outcome.reply, outcome.error
     if isinstance(error, GenerationError):
@@ -151,7 +151,7 @@ def fill_record(row: Row, outcome: RowOutcome, fingerprint: str) -> Record:
     usage = Usage()
     for one in outcome.usages:
         usage = add_usage(usage, one)
-    record = Record(
+    record = OutputRow(
         row.id,
         error=None if error is None else f"{type(error).__name__}: {error}",
         attempts=outcome.attempts,

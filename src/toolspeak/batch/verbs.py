@@ -13,7 +13,7 @@ from typing import Any, Unpack, cast
 from ..errors import UsageError
 from ..models.sampling import check_options, checked_function
 from ..thread_bridge import Here, run_sync_here
-from ..verbs import Settings
+from ..verbs import CommonOptions
 from ..wire.dialect import Dialect
 from . import openai_batch
 from .ask import Asker, prepared, prepared_for_lines
@@ -33,7 +33,7 @@ EVERY = 1000
 """Rows of the first pass after which the event loop gets its turn."""
 
 
-class BatchOptions(Settings, total=False):
+class BatchOptions(CommonOptions, total=False):
     """The options of a batch, besides those of every verb.
 
     `dialect` is the model's dialect, as in `ts.model`. `concurrency` is the most rows in progress at once.
@@ -54,7 +54,7 @@ class BatchOptions(Settings, total=False):
     progress: Callable[[Summary], None] | None
 
 
-OWN = BatchOptions.__annotations__.keys() - Settings.__annotations__.keys()
+OWN = BatchOptions.__annotations__.keys() - CommonOptions.__annotations__.keys()
 
 
 def batch(

@@ -203,7 +203,7 @@ def _seen(name: str, known: ServerCapabilities, chosen: Strategy) -> Iterator[Ro
     yield _tools_row(known)
     yield "asked", "told", chosen.line
     for answer in ("yes", "no", "unclear"):
-        names = [one for one, finding in known.found.items() if finding.answer == answer]
+        names = [one for one, finding in known.findings.items() if finding.answer == answer]
         if names:
             yield f"tried: {answer}", "told", ", ".join(names)
     yield "saved", "told", saved(known)
@@ -221,7 +221,7 @@ def _server_row(known: ServerCapabilities) -> Row:
 
 
 def _tools_row(known: ServerCapabilities) -> Row:
-    tools = known.found.get("tools")
+    tools = known.findings.get("tools")
     if tools is None:
         return "tools", "told", "not asked"
     return "tools", "ok" if tools and not _no_call(known) else "told", tools.evidence
@@ -235,7 +235,7 @@ def _no_call(known: ServerCapabilities) -> bool:
     """Whether the model reads tools, and called none of them."""
     from ..models.servers.probe import NO_CALL
 
-    return known.found["tools"].evidence.endswith(NO_CALL)
+    return known.findings["tools"].evidence.endswith(NO_CALL)
 
 
 def _is_listed(known: ServerCapabilities) -> bool:
@@ -258,7 +258,7 @@ def _advice(name: str, known: ServerCapabilities, chosen: Strategy) -> str:
 
     if not _answers(known):
         return "it answers neither chat nor completion requests: look at the server's log"
-    tools = known.found["tools"]
+    tools = known.findings["tools"]
     server = "vllm" if "--enable-auto-tool-choice" in tools.evidence else known.server
     start = START.get(server, "")
     if tools:

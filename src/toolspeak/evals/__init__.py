@@ -17,20 +17,20 @@ from .report import write as write_report
 from .results import Manifest, Record, read, read_manifest
 from .runner import Settings, arun, put, run
 from .stats import Estimate, difference, sign_test, wilson
-from .summary import Group, Summary, as_json, markdown, summarise, table
+from .summary import ContenderSummary, GroupScore, as_json, markdown, summarise, table
 from .trace import unpacked
 
 __all__ = [
     "Case",
     "Comparison",
     "Contender",
+    "ContenderSummary",
     "Estimate",
-    "Group",
+    "GroupScore",
     "Manifest",
     "PairedCounts",
     "Record",
     "Settings",
-    "Summary",
     "Verdict",
     "arun",
     "as_json",

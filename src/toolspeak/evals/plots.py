@@ -9,7 +9,7 @@ from html import escape
 from ..schema.phrases import beginning
 from .case import KINDS, Kind
 from .stats import Estimate, median
-from .summary import Summary, percent
+from .summary import ContenderSummary, percent
 
 WIDTH, LEFT, RIGHT = 760, 190, 60
 BAR, GAP = 14, 10
@@ -17,7 +17,7 @@ COLORS = 9
 """The number of series that have their own color in the style sheet."""
 
 
-def accuracy(summaries: Sequence[Summary]) -> str:
+def accuracy(summaries: Sequence[ContenderSummary]) -> str:
     """Bar chart of accuracy with 95 % intervals: one bar per contender in each group."""
     names = list(dict.fromkeys(group.name for summary in summaries for group in summary.groups))
     rows = [(name, [summary.group(name).share for summary in summaries]) for name in names]
@@ -40,7 +40,7 @@ def bars(rows: Sequence[tuple[str, Sequence[Estimate]]]) -> str:
     return _svg(y + 4, [*_scale([(share / 4, f"{25 * share} %") for share in range(5)], y), *parts])
 
 
-def kinds(summaries: Sequence[Summary]) -> str:
+def kinds(summaries: Sequence[ContenderSummary]) -> str:
     """Stacked bars of the kinds of error as shares of all cases, one bar per contender."""
     parts: list[str] = []
     y = 24
@@ -58,7 +58,7 @@ def kinds(summaries: Sequence[Summary]) -> str:
     return _svg(y + 4, [*_scale([(share / 4, f"{25 * share} %") for share in range(5)], y), *parts])
 
 
-def seconds(summaries: Sequence[Summary], samples: Sequence[Sequence[float]]) -> str:
+def seconds(summaries: Sequence[ContenderSummary], samples: Sequence[Sequence[float]]) -> str:
     """Box plot of the seconds per case: the box holds the middle half, split at the median."""
     step = _round_step(max((max(sample, default=0.0) for sample in samples), default=0.0))
     longest = 4 * step
@@ -96,7 +96,7 @@ def legend(names: Sequence[str], colors: Sequence[int] | None = None) -> list[tu
     return [(f"s{color % COLORS}", name) for color, name in zip(colors or range(len(names)), names, strict=True)]
 
 
-def kinds_legend(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
+def kinds_legend(summaries: Sequence[ContenderSummary]) -> list[tuple[str, str]]:
     """(class, name) of each kind of error that occurs."""
     there: list[Kind] = [kind for kind in KINDS if any(kind in summary.kinds for summary in summaries)]
     return legend(there, [_color(kind) for kind in there])

@@ -13,7 +13,7 @@ from .stats import Estimate, mean, median, wilson
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class GroupScore:
     """How many of a group's cases were right."""
 
     name: str
@@ -27,12 +27,12 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class ContenderSummary:
     """The results of one contender. `tokens` are input and output tokens per case. `cost` is that of all cases, None
     if no price is known."""
 
     contender: str
-    groups: tuple[Group, ...]
+    groups: tuple[GroupScore, ...]
     kinds: dict[Kind, int]
     seconds_mean: float
     seconds_median: float
@@ -40,21 +40,21 @@ class Summary:
     cost: float | None
 
     @property
-    def overall(self) -> Group:
+    def overall(self) -> GroupScore:
         """All cases together."""
-        return Group("all", sum(group.right for group in self.groups), sum(group.total for group in self.groups))
+        return GroupScore("all", sum(group.right for group in self.groups), sum(group.total for group in self.groups))
 
     @property
     def macro(self) -> Estimate:
         """The mean of the groups' accuracies with equal weights, with its 95 % interval."""
         return mean([group.share for group in self.groups])
 
-    def group(self, name: str) -> Group:
+    def group(self, name: str) -> GroupScore:
         """The group of that name; one without cases if there is none."""
-        return next((group for group in self.groups if group.name == name), Group(name, 0, 0))
+        return next((group for group in self.groups if group.name == name), GroupScore(name, 0, 0))
 
 
-def summarise(records: Sequence[Record]) -> list[Summary]:
+def summarise(records: Sequence[Record]) -> list[ContenderSummary]:
     """One summary per contender, in the order of their first records."""
     by: dict[str, list[Record]] = {}
     for record in records:
@@ -62,7 +62,7 @@ def summarise(records: Sequence[Record]) -> list[Summary]:
     return [_one(contender, own) for contender, own in by.items()]
 
 
-def _one(contender: str, records: Sequence[Record]) -> Summary:
+def _one(contender: str, records: Sequence[Record]) -> ContenderSummary:
     totals = Counter(record.group for record in records)
     right = Counter(record.group for record in records if record.right)
     counts = Counter(record.kind for record in records if not record.right)
@@ -72,9 +72,9 @@ def _one(contender: str, records: Sequence[Record]) -> Summary:
     def average(values: Iterable[float]) -> float:
         return sum(values) / n
 
-    return Summary(
+    return ContenderSummary(
         contender=contender,
-        groups=tuple(Group(name, right[name], totals[name]) for name in totals),
+        groups=tuple(GroupScore(name, right[name], totals[name]) for name in totals),
         kinds={kind: counts[kind] for kind in KINDS if counts[kind]},
         seconds_mean=average(record.seconds for record in records),
         seconds_median=median([record.seconds for record in records]),
@@ -93,11 +93,11 @@ def percent(estimate: Estimate) -> str:
     return f"{100 * estimate.value:.0f} % ({100 * estimate.low:.0f}–{100 * estimate.high:.0f})"
 
 
-def table(summaries: Sequence[Summary]) -> tuple[list[str], list[list[str]]]:
+def table(summaries: Sequence[ContenderSummary]) -> tuple[list[str], list[list[str]]]:
     """The header and the rows of a table with one column per contender and one row per group and further figure."""
     rows: list[list[str]] = []
 
-    def row(title: str, cell: Callable[[Summary], str]) -> None:
+    def row(title: str, cell: Callable[[ContenderSummary], str]) -> None:
         rows.append([title, *map(cell, summaries)])
 
     names = list(dict.fromkeys(group.name for summary in summaries for group in summary.groups))
@@ -118,22 +118,22 @@ def table(summaries: Sequence[Summary]) -> tuple[list[str], list[list[str]]]:
     return ["", *(summary.contender for summary in summaries)], rows
 
 
-def _tokens(summary: Summary, which: int) -> str:
+def _tokens(summary: ContenderSummary, which: int) -> str:
     return f"{summary.tokens[which]:.0f}" if any(summary.tokens) else "–"  # not counted
 
 
-def _cell(group: Group) -> str:
+def _cell(group: GroupScore) -> str:
     return f"{percent(group.share)} {group.right}/{group.total}" if group.total else "–"
 
 
-def markdown(summaries: Sequence[Summary]) -> str:
+def markdown(summaries: Sequence[ContenderSummary]) -> str:
     """The table as Markdown."""
     titles, rows = table(summaries)
     lines = [titles, ["---"] * len(titles), *rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines) + "\n"
 
 
-def as_json(summary: Summary) -> dict[str, object]:
+def as_json(summary: ContenderSummary) -> dict[str, object]:
     """The summary as JSON data."""
     return {
         "contender": summary.contender,
@@ -147,7 +147,7 @@ def as_json(summary: Summary) -> dict[str, object]:
     }
 
 
-def _numbers(group: Group) -> dict[str, object]:
+def _numbers(group: GroupScore) -> dict[str, object]:
     return {"right": group.right, "total": group.total, **_interval(group.share)}
 
 

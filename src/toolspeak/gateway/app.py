@@ -25,7 +25,7 @@ from .batches.line_request import LineRequest, LineResponse
 from .batches.worker import BatchWorker
 from .body import Gone, check_head, checked_body, read_body
 from .call_policy import policed
-from .config.settings import Settings
+from .config.settings import GatewaySettings
 from .endpoints.health import Readiness
 from .endpoints.responses import Session
 from .endpoints.ui import Interface
@@ -91,7 +91,7 @@ LAST_WORDS = 5.0
 class Gateway:
     """An ASGI application. `settings` say what it serves; `observer` is notified of every request."""
 
-    def __init__(self, settings: Settings, observer: Observer | None = None) -> None:
+    def __init__(self, settings: GatewaySettings, observer: Observer | None = None) -> None:
         self.settings = settings
         self.observer = observer or Observer()
         self.models = Models(

@@ -14,7 +14,7 @@ from ..schema import nonblocking_json
 from ..schema.validators import judge
 from ..schema.value_count import marks, outside_strings
 from ..types import Schema
-from .config.settings import Limits
+from .config.settings import GatewayLimits
 from .first_schema_error import first_error
 
 Message = MutableMapping[str, Any]
@@ -33,7 +33,7 @@ class Gone(Exception):
     """The client has closed the connection."""
 
 
-async def read_body(receive: Receive, length: str | None, limits: Limits) -> bytes:
+async def read_body(receive: Receive, length: str | None, limits: GatewayLimits) -> bytes:
     """Return the bytes of a body. Raises Refused if it is too large or too slow, Gone if the client left."""
     if length is not None and length.isdigit() and int(length) > limits.body:
         raise _too_large(limits)
@@ -86,7 +86,7 @@ def _check_type(headers: Iterable[tuple[bytes, bytes]]) -> None:
         raise Refused(message, status=415, code="unsupported_media_type")
 
 
-def parse_body(raw: bytes, limits: Limits) -> dict[str, Any]:
+def parse_body(raw: bytes, limits: GatewayLimits) -> dict[str, Any]:
     """Return the JSON object in a body. Of a repeated name the last value counts; a lone surrogate becomes U+FFFD."""
     levels = min(limits.depth, nonblocking_json.DEEPEST)
     try:
@@ -111,7 +111,7 @@ def parse_body(raw: bytes, limits: Limits) -> dict[str, Any]:
     return cast("dict[str, Any]", value)
 
 
-def checked_body(raw: bytes, schema: Schema, limits: Limits) -> dict[str, Any]:
+def checked_body(raw: bytes, schema: Schema, limits: GatewayLimits) -> dict[str, Any]:
     """Return the body, parsed and checked against the schema of its API. Raises Refused."""
     body = parse_body(raw, limits)
     if b"null" in raw:
@@ -202,7 +202,7 @@ def _count(body: dict[str, Any], schema: Schema) -> None:
             body[name] = int(value)
 
 
-def _check_count(raw: bytes, text: str, limits: Limits) -> None:
+def _check_count(raw: bytes, text: str, limits: GatewayLimits) -> None:
     """Raises Refused for too many values or object keys. Keys take ten times as long to read."""
     named = limits.values // NAMED
     if len(raw) <= named:
@@ -219,7 +219,7 @@ def _check_count(raw: bytes, text: str, limits: Limits) -> None:
         raise _malformed(f"it contains more than {named:,} object keys")
 
 
-def _too_large(limits: Limits) -> Refused:
+def _too_large(limits: GatewayLimits) -> Refused:
     return Refused(f"the body is larger than {limits.body:,} bytes", status=413, code="request_too_large")
 
 

@@ -227,8 +227,8 @@ class HttpExchange:
         if self.status:
             raise RuntimeError(f"a response has begun with status {self.status}, so one with {status} cannot be sent")
         self.status = self.record.status = status
-        if self.record.shown:
-            self.headers.append((b"x-toolspeak-tools", self.record.shown.encode()))
+        if self.record.visible_tools:
+            self.headers.append((b"x-toolspeak-tools", self.record.visible_tools.encode()))
 
     async def _watch(self) -> None:
         try:

@@ -32,10 +32,10 @@ from ..search.paged_results import PagedResults
 from ..search.router import FEW, ToolRouter
 from ..tool_results import LIMIT
 from ..types import Note, Reply, Request, copy_with
-from .config.settings import Limits, ModelSettings
+from .config.settings import GatewayLimits, ModelSettings
 from .generation import answer, in_words, narrowed, with_notes
 
-USUAL = Limits()
+USUAL = GatewayLimits()
 NO_TURN = RepeatedTurn(0, 0, 0)
 RECORDING = ".jsonl"
 ANY = "*"
@@ -135,7 +135,7 @@ def _chooses(settings: ModelSettings) -> bool:
     return any((settings.max_tools, settings.tool_tokens, settings.pinned))
 
 
-def build(settings: ModelSettings, limits: Limits = USUAL, record: str | None = None) -> Served:
+def build(settings: ModelSettings, limits: GatewayLimits = USUAL, record: str | None = None) -> Served:
     """Return the model that the settings describe, recorded in the folder `record`. Nothing is requested or loaded yet.
 
     Raises UsageError, and MissingExtra if the settings select tools and the library for it is not installed.
@@ -191,7 +191,7 @@ class Models:
     def __init__(
         self,
         settings: Mapping[str, ModelSettings],
-        limits: Limits = USUAL,
+        limits: GatewayLimits = USUAL,
         *,
         aliases: Mapping[str, str] = NO_ALIASES,
         default: str | None = None,

@@ -21,7 +21,7 @@ class DoubledCalls:
         self.count = 0
         self._whole: list[tuple[bool, str, object]] = []
         """Of each whole call: whether it was in the text, its name, its arguments."""
-        self._call: _Call | None = None
+        self._call: _UnfinishedCall | None = None
 
     def feed(self, events: Iterable[Event], *, in_text: bool) -> list[Event]:
         """The events that are passed on; `in_text`: the calls among them were read in the text."""
@@ -30,7 +30,7 @@ class DoubledCalls:
     def _passed(self, event: Event, in_text: bool) -> list[Event]:
         if isinstance(event, CallStart):
             others = {name for was_in_text, name, _ in self._whole if was_in_text != in_text}
-            self._call = _Call(event.name, in_text, waits=event.name in others)
+            self._call = _UnfinishedCall(event.name, in_text, waits=event.name in others)
         call = self._call
         if call is None:
             return [event]
@@ -40,7 +40,7 @@ class DoubledCalls:
             return self._ended(call, event)
         return [] if call.waits else [event]
 
-    def _ended(self, call: _Call, end: CallEnd) -> list[Event]:
+    def _ended(self, call: _UnfinishedCall, end: CallEnd) -> list[Event]:
         events: list[Event] = call.events if call.waits else [end]
         if not end.whole:
             return events
@@ -54,7 +54,7 @@ class DoubledCalls:
 
 
 @dataclass(slots=True)
-class _Call:
+class _UnfinishedCall:
     """A call whose end has not come; it `waits` if it may be the second of two equal calls."""
 
     name: str

@@ -125,7 +125,7 @@ class Adaptive(Wrapper[Model]):
             if seen.can("schema"):
                 can |= {"strict" if hosted(self.http.address.public) else "enforced"}
         # Where nothing is known, a server of this API may say no to a prompt.
-        if seen.can("completions") if seen and "completions" in seen.found else self.http.api == "openai":
+        if seen.can("completions") if seen and "completions" in seen.findings else self.http.api == "openai":
             can |= {"prompt"}
         return self.http.able(can, **(seen.fields if seen else {}))
 

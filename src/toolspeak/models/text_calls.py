@@ -66,8 +66,8 @@ class Listener:
             continues=request.prompt is not None,
             begun=first_closer(dialect) if request.schema is None else "",
         )
-        self._reader: _Reader | None = None
-        self._thinker = _Reader(None, self._tools, others=self._may_call, spoken=True) if dialect is None else None
+        self._reader: _TextReader | None = None
+        self._thinker = _TextReader(None, self._tools, others=self._may_call, spoken=True) if dialect is None else None
         """Holds back what may be the last calls of a thought in the text. The decoder of a known dialect does so itself."""
         self._calls = 0
         self._alone = True
@@ -96,7 +96,7 @@ class Listener:
             events = [part for one in events for part in self._thinking(one, self._thinker)]
         return self._stray.feed([output for one in events for output in self._read(one)]) if self._listens else events
 
-    def _thinking(self, event: Event, thinker: _Reader) -> list[Event]:
+    def _thinking(self, event: Event, thinker: _TextReader) -> list[Event]:
         """The event; of a thought in the text what can be no call at its end."""
         if isinstance(event, ThoughtDelta):
             return _as_thought(thinker.feed(TextDelta(event.text)))
@@ -104,7 +104,7 @@ class Listener:
 
     def _read(self, event: Event) -> list[Event]:
         if isinstance(event, TextDelta) and self._reader is None:
-            self._reader = _Reader(self._dialect, self._tools, others=self._may_call)
+            self._reader = _TextReader(self._dialect, self._tools, others=self._may_call)
         reader = self._reader
         self._alone &= not isinstance(event, CallStart)
         if reader is None:
@@ -133,13 +133,13 @@ class Listener:
         long = len(self._thought) > LONGEST  # its end was not kept
         if any((over, long, not text)):
             return []
-        reader = _Reader(self._dialect, self._tools, others=self._may_call)
+        reader = _TextReader(self._dialect, self._tools, others=self._may_call)
         came = [*reader.feed(TextDelta(text)), *reader.close(whole=event.finish in ENDED, alone=False)]
         calls = self._last_calls(reader, came)
         self._text = "" if calls else self._thought
         return self._from_text(calls)
 
-    def _last_calls(self, reader: _Reader, came: list[Event]) -> list[Event]:
+    def _last_calls(self, reader: _TextReader, came: list[Event]) -> list[Event]:
         """The calls at the end of a thought, as it was read."""
         calls = _after_words(came)
         if CallStart not in map(type, calls):
@@ -211,7 +211,7 @@ def _may_hold_calls(request: Request) -> bool:
     return bool(request.tools) and request.schema is None
 
 
-class _Reader:
+class _TextReader:
     """Reads one text: in the dialect `own`, and, if `others`, each passage that may be a call in all other dialects. What
     `own` makes of a passage is held back until that is over."""
 
@@ -221,7 +221,7 @@ class _Reader:
         self._own = own
         self._tools = tools
         self._decoder = Decoder(own, tools, "", ids=new_id) if own else None
-        self._held: list[Event] = []
+        self._buffered: list[Event] = []
         self._kinds: set[type] = set()
         """Of all events so far."""
         self._left = PASSAGES if others else 0
@@ -237,7 +237,7 @@ class _Reader:
         """What came of one event; [] while it is held back."""
         text = event.text if isinstance(event, TextDelta) else ""
         came = self._decoder.feed(text) if text and self._decoder else [event]
-        self._held += came
+        self._buffered += came
         self._kinds.update(map(type, came))
         if CallStart in self._kinds:
             self._left, self._passage = 0, None
@@ -245,7 +245,7 @@ class _Reader:
             return self._in_other(reading)
         if self._passage is None:
             return self.released()
-        return [] if any(isinstance(one, TextDelta) for one in self._held) else self.released()
+        return [] if any(isinstance(one, TextDelta) for one in self._buffered) else self.released()
 
     def _read(self, text: str) -> DialectReading | None:
         """Gives the passage a text, and begins others where it turns out to be words. Returns calls with words behind
@@ -273,7 +273,7 @@ class _Reader:
     def close(self, *, whole: bool, alone: bool) -> list[Event]:
         """What was held back; `whole`: the text is over, and was not cut; `alone`: nothing else is in the reply."""
         came = self._decoder.close() if self._decoder else []
-        self._held += [one for one in came if not isinstance(one, Finished)]
+        self._buffered += [one for one in came if not isinstance(one, Finished)]
         passage = self._passage if whole else None
         if passage is None or CallStart in map(type, came):
             return self.released()
@@ -283,14 +283,14 @@ class _Reader:
     def _in_other(self, reading: DialectReading) -> list[Event]:
         """The events of the passage as another dialect reads it, and those of the server that are none of its text. What
         follows is read in that dialect too."""
-        text = "".join(one.text for one in self._held if isinstance(one, TextDelta))
+        text = "".join(one.text for one in self._buffered if isinstance(one, TextDelta))
         before = text.removesuffix(reading.passage) if self._spoken else ""
         if before == text:  # the own dialect read a part of the passage as something else
             return self.released()
         self.how = self._reason(reading)
         twice = ThoughtDelta if ThoughtDelta in self._kinds else Finished
-        others = [one for one in self._held if not isinstance(one, TextDelta | Noted)]
-        self._decoder, self._left, self._passage, self._held = reading.decoder, 0, None, []
+        others = [one for one in self._buffered if not isinstance(one, TextDelta | Noted)]
+        self._decoder, self._left, self._passage, self._buffered = reading.decoder, 0, None, []
         words = [TextDelta(before)] if before else []
         return [*words, *others, *(one for one in reading.events if not isinstance(one, twice))]
 
@@ -305,7 +305,7 @@ class _Reader:
 
     def released(self) -> list[Event]:
         """What was held back, as the server sent it."""
-        events, self._held = self._held, []
+        events, self._buffered = self._buffered, []
         return events
 
 

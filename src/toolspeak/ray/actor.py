@@ -16,7 +16,7 @@ from ..batch.ask import Asker, prepared, prepared_for_lines
 from ..batch.parquet import library
 from ..batch.prompts import Prompt
 from ..batch.rejections import Rejected
-from ..batch.row import Record, Row
+from ..batch.row import OutputRow, Row
 from ..batch.task import Verb
 from ..errors import UsageError
 from ..types import Tool
@@ -102,8 +102,8 @@ class BlockAsker:
     async def _ready(self) -> RowAsker:
         asker = await self.work.asker()
 
-        async def answer(row: Row) -> Record | Rejected:
-            return Record(row.id, error=STOPPED) if self._is_stopped() else await asker.answer(row)
+        async def answer(row: Row) -> OutputRow | Rejected:
+            return OutputRow(row.id, error=STOPPED) if self._is_stopped() else await asker.answer(row)
 
         return RowAsker(answer, self.work.concurrency)
 
@@ -114,7 +114,7 @@ class BlockAsker:
         return self._stopped
 
 
-def _text(record: Record) -> str:
+def _text(record: OutputRow) -> str:
     """Return a record as JSON text, including the response of OpenAI's Batch format."""
     columns = {field.name: getattr(record, field.name) for field in fields(record)}
     return json.dumps(columns, ensure_ascii=True, default=str)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..batch.rejections import SAME, Rejected, common_error
-from ..batch.row import Item, Record, Row
+from ..batch.row import Item, OutputRow, Row
 from ..batch.runner import Answer, Runner
 from ..batch.store import WAITING
 from ..batch.summary import Summary
@@ -26,7 +26,7 @@ class RowAsker:
 
     def __init__(self, answer: Answer, concurrency: int) -> None:
         self.count = 0
-        self._answers: dict[int, asyncio.Future[Record]] = {}
+        self._answers: dict[int, asyncio.Future[OutputRow]] = {}
         self._rows: deque[Row] = deque()
         self._come = asyncio.Event()
         self._answer = answer
@@ -34,7 +34,7 @@ class RowAsker:
         self._runner = Runner(self, self._record, Summary(Path()), concurrency=concurrency)
         self._running: asyncio.Task[Any] | None = None
 
-    async def records(self, rows: Sequence[Row]) -> list[Record]:
+    async def records(self, rows: Sequence[Row]) -> list[OutputRow]:
         """Return the record of each row. Raises the error that every row would get, as `Runner.run` does."""
         if not rows:
             return []
@@ -43,7 +43,7 @@ class RowAsker:
             self._running.add_done_callback(self._ended)
         if self._running.done():
             await self._running
-        futures: list[asyncio.Future[Record]] = []
+        futures: list[asyncio.Future[OutputRow]] = []
         for row in rows:
             future = asyncio.get_running_loop().create_future()
             self._answers[self.count] = future
@@ -61,7 +61,7 @@ class RowAsker:
             elif not future.done():
                 future.set_exception(error)
 
-    async def _record(self, row: Row) -> Record:
+    async def _record(self, row: Row) -> OutputRow:
         """Return the record of a row. That of a rejected row does not wait, because the caller waits for it."""
         outcome = await self._answer(row)
         if not isinstance(outcome, Rejected):
@@ -91,7 +91,7 @@ class RowAsker:
         """Return nothing: no row was started before."""
         return ""
 
-    def add(self, place: int, record: Record, state: int | None = None) -> None:
+    def add(self, place: int, record: OutputRow, state: int | None = None) -> None:
         """Pass a record to the caller that waits for it."""
         future = self._answers.pop(place)
         if not future.done():

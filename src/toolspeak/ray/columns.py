@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from ..batch.row import COLUMNS, Record
+from ..batch.row import COLUMNS, OutputRow
 from ..errors import UsageError
 
 OUTPUT = tuple(name for name in COLUMNS if name not in ("id", "value"))
@@ -31,7 +31,7 @@ def rows_of(batch: Any, columns: Sequence[str]) -> list[dict[str, Any]]:
     ]
 
 
-def columns_of(records: Sequence[Record], *, value: bool) -> dict[str, list[Any]]:
+def columns_of(records: Sequence[OutputRow], *, value: bool) -> dict[str, list[Any]]:
     """Return the columns that a verb adds; with `value` as JSON text for an extraction."""
     columns = {name: [getattr(record, name) for record in records] for name in OUTPUT}
     if value:

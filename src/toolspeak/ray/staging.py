@@ -25,7 +25,7 @@ from typing import Any
 
 from .. import errors
 from ..batch.parquet import library
-from ..batch.row import Record, Row
+from ..batch.row import OutputRow, Row
 from ..batch.store import DONE, Store
 from ..errors import ModelError, ToolspeakError
 from ..files import replacing
@@ -115,10 +115,10 @@ class Merge:
         self.left: Counter[int] = Counter()
         """The rows of each shard that are still in progress; at zero the shard is written."""
 
-    def merge(self, staging: Staging) -> Iterator[Record]:
+    def merge(self, staging: Staging) -> Iterator[OutputRow]:
         """Merge committed records. Yields each new record after it is on disk."""
         for rows in staging.committed():
-            records = [(row["place"], Record(**json.loads(row["row"]))) for row in rows]
+            records = [(row["place"], OutputRow(**json.loads(row["row"]))) for row in rows]
             states = self.store.register([(place, str(record.id)) for place, record in records])
             fresh = [one for one, (_, state) in zip(records, states, strict=True) if state != DONE]
             for place, record in fresh:

@@ -11,13 +11,13 @@ from ..batch.row import Row
 from ..batch.task import Verb
 from ..errors import UsageError
 from ..models.sampling import check_options
-from ..verbs import Settings
+from ..verbs import CommonOptions
 from ..wire.dialect import Dialect
 from .asking import RowAsker
 from .columns import columns_of, names_of, rows_of, with_columns
 
 
-class VerbOptions(Settings, total=False):
+class VerbOptions(CommonOptions, total=False):
     """The options of `Decide` and `Extract`, besides those of every verb.
 
     `dialect` is the model's dialect, as in `ts.model`. `concurrency` (16) is the most rows in progress per actor.
@@ -29,7 +29,7 @@ class VerbOptions(Settings, total=False):
     tries: int | None
 
 
-OWN = VerbOptions.__annotations__.keys() - Settings.__annotations__.keys()
+OWN = VerbOptions.__annotations__.keys() - CommonOptions.__annotations__.keys()
 
 
 class _Verb:

@@ -23,7 +23,7 @@ def texts_of_numbers(
     allows only a text there. `text` is the JSON of the arguments."""
     if not tool.sent_as_text:
         return arguments, ()
-    read = _Reader(Shapes(tool.parameters))
+    read = _NumberReader(Shapes(tool.parameters))
     literals = loads_or(text, {}, parse_float=str)
     values = {
         name: read.value(value, _part(literals, name), tool.parameters["properties"].get(name), f"/{escape(name)}")
@@ -34,7 +34,7 @@ def texts_of_numbers(
     return values, tuple(read.notes)
 
 
-class _Reader:
+class _NumberReader:
     def __init__(self, shapes: Shapes) -> None:
         self.shapes = shapes
         self.notes: list[Note] = []

@@ -71,7 +71,7 @@ def parameters(schema: Schema) -> tuple[str, str]:
 
     Nested parameters are included level by level, so that outer ones come first.
     """
-    values, texts = _Text(), _Text()
+    values, texts = _BoundedText(), _BoundedText()
     level: list[Any] = [schema]
     seen = 0
     while level and seen < MAX_NODES and not (values.full and texts.full):
@@ -84,7 +84,7 @@ def parameters(schema: Schema) -> tuple[str, str]:
     return values.text, texts.text
 
 
-class _Text:
+class _BoundedText:
     """A text that grows up to a limit."""
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class _Text:
             self.text += more[:MAX_TEXT] + "\n"
 
 
-def _read(node: Schema, values: _Text, texts: _Text, below: list[Any]) -> None:
+def _read(node: Schema, values: _BoundedText, texts: _BoundedText, below: list[Any]) -> None:
     texts.add(node.get("description"))
     values.add(node.get("const"))
     if isinstance(listed := node.get("enum"), (list, tuple)):

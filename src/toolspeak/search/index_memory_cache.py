@@ -100,7 +100,7 @@ class Indexes:
         self._sets = sets
         self._tools = tools
         self._size = size
-        self._entries: OrderedDict[tuple[int, ...], _Entry] = OrderedDict()
+        self._entries: OrderedDict[tuple[int, ...], _CachedIndex] = OrderedDict()
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -126,7 +126,7 @@ class Indexes:
                 entry.tools = tools
                 self._entries.move_to_end(key)
                 return entry.index
-            entry = self._entries[key] = _Entry(key, tools, finder)
+            entry = self._entries[key] = _CachedIndex(key, tools, finder)
             self._evict()
         threading.Thread(target=self._make, args=(entry,), name="toolspeak-index", daemon=True).start()
         return entry.index
@@ -139,7 +139,7 @@ class Indexes:
             total -= len(old.tools)
             size -= old.size
 
-    def _make(self, entry: _Entry) -> None:
+    def _make(self, entry: _CachedIndex) -> None:
         try:
             finder = self._finder(entry)
             if finder is not entry.finder:
@@ -154,7 +154,7 @@ class Indexes:
                     del self._entries[entry.key]
             entry.index.set_exception(error)
 
-    def _finder(self, entry: _Entry) -> Finder:
+    def _finder(self, entry: _CachedIndex) -> Finder:
         finder = entry.finder
         if finder is not None and all(tool.name in finder for tool in entry.tools):
             return finder
@@ -169,7 +169,7 @@ class Indexes:
         return ToolIndex(entry.tools)
 
 
-class _Entry:
+class _CachedIndex:
     """A cached set of tools, and its index, complete or being built."""
 
     def __init__(self, key: tuple[int, ...], tools: Toolset, finder: Finder | None) -> None:

@@ -16,7 +16,7 @@ from ..models.speaker import HOLDS
 from ..models.strategy import PLAIN, Known, Preferences, Strategy, known_of, strategy
 from ..wire.detect import by_template
 
-UNSERVED = ("found", "template", "models", "at", "context")
+UNSERVED = ("findings", "template", "models", "at", "context")
 """Capabilities of a server that no strategy depends on."""
 
 

@@ -26,7 +26,7 @@ from .serve import address_of, name_of, read_settings, serve
 
 if TYPE_CHECKING:
     from ...gateway.app import Gateway
-    from ...gateway.config.settings import Settings
+    from ...gateway.config.settings import GatewaySettings
     from ...wire.dialect import Dialect
 
 FORWARDED = (signal.SIGTERM, signal.SIGHUP)
@@ -80,7 +80,7 @@ def launch(
     raise click.exceptions.Exit(code)
 
 
-def _served(model: str | None, dialect: Dialect | None, config: str | None) -> tuple[Settings, str, str]:
+def _served(model: str | None, dialect: Dialect | None, config: str | None) -> tuple[GatewaySettings, str, str]:
     """Return the gateway's settings, the name of the model that answers, and the `toolspeak serve` command that does
     the same. Raises UsageError."""
     from ...models.resolve import DEFAULT, VARIABLE
@@ -102,7 +102,7 @@ def _served(model: str | None, dialect: Dialect | None, config: str | None) -> t
     return settings, name, shlex.join([*command, *(["--dialect", _dialect_label(dialect)] if dialect else [])])
 
 
-def _configured(settings: Settings, model: str | None, dialect: Dialect | None) -> str:
+def _configured(settings: GatewaySettings, model: str | None, dialect: Dialect | None) -> str:
     """Return the name of the model that answers if the configuration has it, else "". Raises UsageError if --dialect is
     given for it."""
     name = model or settings.default or next(iter(settings.models))
@@ -113,7 +113,7 @@ def _configured(settings: Settings, model: str | None, dialect: Dialect | None) 
     return name
 
 
-def _with_models(error: UnknownModel, spec: str, config: str | None, settings: Settings | None) -> UnknownModel:
+def _with_models(error: UnknownModel, spec: str, config: str | None, settings: GatewaySettings | None) -> UnknownModel:
     """Return the error for a name that means no model, with the models of the configuration if there is one."""
     if settings is None:
         return error
@@ -148,7 +148,7 @@ def _script(agent: str, place: Place, arguments: tuple[str, ...], serving: str) 
 # ------------------------------------------------------------------ running
 
 
-def _launch(agent: str, command: list[str], settings: Settings, name: str) -> int:
+def _launch(agent: str, command: list[str], settings: GatewaySettings, name: str) -> int:
     """Run the agent beside a gateway, print a summary of its requests, and return the agent's exit code."""
     from ...gateway.access.keys import digest
     from ...gateway.config.settings import Key

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -38,7 +37,7 @@ def probe(name: str, as_json: bool) -> None:
         if as_json:
             chosen = strategy(known.known)
             dialect = chosen.dialect.name if chosen.dialect else ""
-            out.json({**asdict(known), "way": chosen.way, "dialect": dialect, "strategy": chosen.line})
+            out.json({**known.as_dict(), "way": chosen.way, "dialect": dialect, "strategy": chosen.line})
         else:
             _table(out, known)
 
@@ -65,7 +64,7 @@ def _table(out: Out, known: ServerCapabilities) -> None:
         about.append(known.server)
     out.line("  ".join(about))
     marks = {"yes": ("✓", "green"), "no": ("✗", "red"), "unclear": ("?", "yellow")}
-    for name, finding in known.found.items():
+    for name, finding in known.findings.items():
         out.line(f"{name:<15} {finding.evidence}", before=marks[finding.answer])
     out.line(f"saved: {saved(known)}")
     out.line(f"asked: {strategy(known.known).line}")

@@ -14,7 +14,7 @@ from ...errors import UsageError
 from ..options import Command, complete_file, dialect_option
 
 if TYPE_CHECKING:
-    from ...gateway.config.settings import ModelSettings, Settings
+    from ...gateway.config.settings import GatewaySettings, ModelSettings
     from ...wire.dialect import Dialect
 
 KEY_VARIABLE = "TOOLSPEAK_GATEWAY_KEY"
@@ -92,14 +92,14 @@ def _serve(flags: dict[str, Any]) -> None:
     serving(settings, listening, partial(_read_again, flags) if flags["config"] else None)
 
 
-def read_settings(flags: dict[str, Any]) -> Settings:
+def read_settings(flags: dict[str, Any]) -> GatewaySettings:
     """Read the file and apply the flags over it. Raises UsageError for settings that cannot be served."""
     from ...gateway.access.host_check import check_openness
     from ...gateway.config.load import check_origins, read_config
-    from ...gateway.config.settings import Settings
+    from ...gateway.config.settings import GatewaySettings
     from ...gateway.registry import Models
 
-    settings = read_config(flags["config"]) if flags["config"] else Settings({})
+    settings = read_config(flags["config"]) if flags["config"] else GatewaySettings({})
     without_model = () if flags["models"] else settings.models
     if flags["dialect"] and without_model:
         raise UsageError("--dialect applies to the models of --model: in a configuration, set `dialect` of each model")
@@ -123,7 +123,7 @@ def read_settings(flags: dict[str, Any]) -> Settings:
     return settings
 
 
-def _read_again(flags: dict[str, Any]) -> Settings:
+def _read_again(flags: dict[str, Any]) -> GatewaySettings:
     """Read the file again. Raises UsageError if it has no model: it may be only half written."""
     from ...gateway.config.load import read_config
 
@@ -183,7 +183,7 @@ def _aliases(specs: tuple[str, ...]) -> dict[str, str]:
     return aliases
 
 
-def _with_key(settings: Settings, option: str | None) -> Any:
+def _with_key(settings: GatewaySettings, option: str | None) -> Any:
     """Return the keys of the file, and the one from the flag or the environment."""
     import os
 
@@ -202,13 +202,13 @@ def _with_key(settings: Settings, option: str | None) -> Any:
     return (*settings.keys, Key("default", digest(key)))
 
 
-def address_of(settings: Settings, port: int) -> str:
+def address_of(settings: GatewaySettings, port: int) -> str:
     """Return the address at which a client on this machine reaches the gateway, without /v1."""
     host = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}.get(settings.host, settings.host)  # noqa: S104
     return f"http://{f'[{host}]' if ':' in host and host[0] != '[' else host}:{port}"
 
 
-def _hello(settings: Settings, port: int) -> list[str]:
+def _hello(settings: GatewaySettings, port: int) -> list[str]:
     """Return the lines that are printed at the start: the address, and commands to paste."""
     address = address_of(settings, port)
     key = "YOUR_KEY" if settings.keys else "none"

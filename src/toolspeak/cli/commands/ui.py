@@ -11,7 +11,7 @@ import click
 from ..options import Command, policy_option, tools_option
 
 if TYPE_CHECKING:
-    from ...gateway.config.settings import Settings
+    from ...gateway.config.settings import GatewaySettings
 
 KEY = "page"
 LIVE = 200
@@ -69,10 +69,10 @@ def ui(
 
 def _settings(
     models: tuple[str, ...], files: tuple[str, ...], policy_file: str | None, reports: str, port: int
-) -> tuple[Settings, str]:
+) -> tuple[GatewaySettings, str]:
     """Return the settings of a gateway for this page alone, and the key that opens it."""
     from ...gateway.access.keys import digest, new_key
-    from ...gateway.config.settings import Key, PageSettings, Settings
+    from ...gateway.config.settings import GatewaySettings, Key, PageSettings
     from ..policy_file import read_policy
     from ..tool_sources import runnable, toolbox
     from .serve import models_of
@@ -81,7 +81,7 @@ def _settings(
     policy = read_policy(policy_file) if policy_file else None
     tools = runnable(toolbox(files)) if policy else toolbox(files)
     page = PageSettings(live=LIVE, operators=(KEY,), tools=tools, policy=policy, reports=reports)
-    settings = Settings(models_of(models or (default_model(),), None), port=port, ui=page)
+    settings = GatewaySettings(models_of(models or (default_model(),), None), port=port, ui=page)
     return replace(settings, keys=(Key(KEY, digest(key)),)), key
 
 

@@ -28,7 +28,7 @@ _SYSTEM = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _Definition:
     type: Mapping[str, Any]
     description: str
     function: Callable[..., Any]
@@ -46,7 +46,7 @@ class Tools:
     """Functions by name. A call is run only if it names one of them, with arguments that it accepts."""
 
     def __init__(self) -> None:
-        self._env: dict[str, _Entry] = {}
+        self._env: dict[str, _Definition] = {}
 
     def define(
         self,
@@ -77,7 +77,7 @@ class Tools:
             )
         if label in self._env:
             return False
-        self._env[label] = _Entry(types, described, function)
+        self._env[label] = _Definition(types, described, function)
         return True
 
     def list(self) -> listing[dict[str, Any]]:

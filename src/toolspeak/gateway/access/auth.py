@@ -14,14 +14,14 @@ from .host_check import check_host
 from .keys import CHALLENGE, KeyRing, opens
 
 if TYPE_CHECKING:
-    from ..config.settings import Key, Settings
+    from ..config.settings import GatewaySettings, Key
     from ..http_exchange import HttpExchange
 
 
 class Authenticator:
     """Decides whether a request is allowed, as the settings say."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: GatewaySettings) -> None:
         self._settings = settings
         self._keys = KeyRing(settings.keys)
         self._cors = Cors(settings.cors)

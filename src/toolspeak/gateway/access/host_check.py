@@ -11,13 +11,13 @@ from collections.abc import Iterable
 
 from ...errors import Refused, UsageError
 from ...models.http.address import is_loopback
-from ..config.settings import Settings
+from ..config.settings import GatewaySettings
 
 PORT = re.compile(r"(\[[^]]*]|[^:]*):[0-9]+")
 """A name or an address, and a port behind it: an address with colons stands in brackets."""
 
 
-def check_openness(settings: Settings) -> None:
+def check_openness(settings: GatewaySettings) -> None:
     """Raises UsageError if other machines could use the gateway without a key, unless `insecure` is set."""
     if not any((settings.keys, settings.insecure, is_loopback(settings.host))):
         raise UsageError(
@@ -26,7 +26,7 @@ def check_openness(settings: Settings) -> None:
         )
 
 
-def check_host(headers: Iterable[tuple[bytes, bytes]], settings: Settings) -> None:
+def check_host(headers: Iterable[tuple[bytes, bytes]], settings: GatewaySettings) -> None:
     """Raises Refused if the gateway has no keys and listens on loopback, but the `Host` header names another host."""
     if settings.keys or settings.insecure:
         return

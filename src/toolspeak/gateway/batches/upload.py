@@ -14,7 +14,7 @@ from ...errors import MissingExtra, Refused
 from ..body import Gone
 
 if TYPE_CHECKING:
-    from ..config.settings import Limits
+    from ..config.settings import GatewayLimits
     from ..http_exchange import Receive
 
 PARTS = 16
@@ -37,7 +37,7 @@ class Upload:
     fields: dict[str, str] = field(default_factory=dict[str, str])
 
 
-async def read_upload(receive: Receive, content_type: str, path: Path, most: int, limits: Limits) -> Upload:
+async def read_upload(receive: Receive, content_type: str, path: Path, most: int, limits: GatewayLimits) -> Upload:
     """Read a form and write its part `file` to `path`.
 
     Raises Refused if it is not a valid form, has more than `most` bytes, or is too slow: no data for `reading` seconds,

@@ -29,7 +29,7 @@ from ...api import batches as api
 from ...batch.formats import OpenAIBatch
 from ...batch.identify import Identifier
 from ...batch.openai_batch import PROMPT
-from ...batch.row import Item, Record, Row
+from ...batch.row import Item, OutputRow, Row
 from ...batch.runner import Runner
 from ...batch.store import open_store
 from ...batch.summary import Summary
@@ -285,7 +285,7 @@ class BatchWorker:
         )
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
-    async def _record(self, batch: Described, row: Row) -> Record:
+    async def _record(self, batch: Described, row: Row) -> OutputRow:
         """Return the record of a line. Raises an error that `Runner` retries, and Refused when the process ends."""
         body: Any = row.data["body"]
         if body.get("stream"):
@@ -328,10 +328,10 @@ def _error(refused: Refused) -> dict[str, Any]:
     return write_error(refused)
 
 
-def _outcome(row: Row, answer: LineResponse) -> Record:
+def _outcome(row: Row, answer: LineResponse) -> OutputRow:
     """Return the outcome of a line, in the format of the output file."""
     body: Any = answer.value
-    record = Record(row.id, attempts=1)
+    record = OutputRow(row.id, attempts=1)
     request = answer.headers.get(b"x-request-id", b"").decode()
     record.response = {"status_code": answer.status, "request_id": request, "body": body}
     if answer.status != 200:

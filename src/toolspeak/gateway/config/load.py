@@ -27,19 +27,29 @@ from .fields import ENOUGH, File, Table, Unexpected, flag, many, number, one_of,
 from .mcp_servers import granted, mcp_lines, read_mcp_server
 from .policies import audit_lines, policy_lines, read_audit, read_call_policy
 from .prices import check_budget, read_budget, read_price
-from .settings import Batches, Key, Limits, McpServer, ModelSettings, PageSettings, Rates, Settings, Store
+from .settings import (
+    Batches,
+    GatewayLimits,
+    GatewaySettings,
+    Key,
+    McpServer,
+    ModelSettings,
+    PageSettings,
+    Rates,
+    StoreSettings,
+)
 
 SLIP = 0.85
 """How similar, from 0 to 1, a name must be to a known one to count as a misspelling."""
 
 
-def read_config(path: str) -> Settings:
+def read_config(path: str) -> GatewaySettings:
     """Return the settings in a file. Raises UsageError, whose message has a line for every error."""
     file = Path(path)
     return parse_config(read_text(file), path, file.parent)
 
 
-def parse_config(content: str, name: str = "the configuration", folder: Path = Path()) -> Settings:
+def parse_config(content: str, name: str = "the configuration", folder: Path = Path()) -> GatewaySettings:
     """Return the settings in the text of a file; relative paths in it start at `folder`."""
     try:
         values = tomllib.loads(content)
@@ -52,7 +62,7 @@ def parse_config(content: str, name: str = "the configuration", folder: Path = P
     return settings
 
 
-def _settings(top: Table) -> Settings:
+def _settings(top: Table) -> GatewaySettings:
     server = top.table("server")
     models = {name: _model(name, table) for name, table in top.tables("models")}
     servers = {name: read_mcp_server(name, table) for name, table in top.tables("mcp")}
@@ -66,7 +76,7 @@ def _settings(top: Table) -> Settings:
         if meant := _mistyped(kind):
             running.wrong(f"unknown type of tool.{did_you_mean(meant)}", kind)
     workers = server.take("workers", whole(1, 1024), 1)
-    settings = Settings(
+    settings = GatewaySettings(
         models,
         host=server.take("host", text, "127.0.0.1"),
         port=server.take("port", whole(0, 65535), 8080),
@@ -200,15 +210,15 @@ def _key(name: str, table: Table, models: Mapping[str, ModelSettings], servers: 
     return Key(name, digest, allowed, rates, policy, budget, metrics, tools)
 
 
-def _limits(table: Table) -> Limits:
-    usual = Limits()
+def _limits(table: Table) -> GatewayLimits:
+    usual = GatewayLimits()
     values: dict[str, Any] = {}
-    for one in fields(Limits):
+    for one in fields(GatewayLimits):
         value = getattr(usual, one.name)
         kind = number(0.001, 1e6) if isinstance(value, float) else whole(1, ENOUGH)
         values[one.name] = table.take(one.name, kind, value)
     table.close()
-    return Limits(**values)
+    return GatewayLimits(**values)
 
 
 def _path(table: Table, what: str) -> str:
@@ -235,9 +245,9 @@ def _batches(table: Table) -> Batches:
     return batches
 
 
-def _store(table: Table) -> Store:
-    usual = Store(_path(table, "FILE"))
-    store = Store(
+def _store(table: Table) -> StoreSettings:
+    usual = StoreSettings(_path(table, "FILE"))
+    store = StoreSettings(
         usual.path,
         responses=table.take("responses", flag, usual.responses),
         size=table.take("size", whole(1_000_000, ENOUGH), usual.size),
@@ -282,7 +292,7 @@ def bare(upstream: str) -> str:
     return address.partition("?")[0] + hash_ + model
 
 
-def _check(settings: Settings, file: File) -> None:
+def _check(settings: GatewaySettings, file: File) -> None:
     """Find errors across fields, such as unknown names and a key that occurs twice."""
     for name, model in settings.models.items():
         try:
@@ -305,21 +315,21 @@ def check_origins(origins: tuple[str, ...]) -> tuple[str, ...]:
     return origins
 
 
-def _names(settings: Settings) -> list[str]:
+def _names(settings: GatewaySettings) -> list[str]:
     """Return the summary lines of aliases, the default model and hosted tools."""
     lines = [f"alias   {alias}: {name}" for alias, name in settings.aliases.items()]
     lines += [f"default {settings.default}"] if settings.default else []
     return lines + [f"hosted  {kind}: {bare(source)}" for kind, source in settings.hosted.items()]
 
 
-def _batch_lines(settings: Settings) -> list[str]:
+def _batch_lines(settings: GatewaySettings) -> list[str]:
     """Return the summary lines of batches."""
     if (batches := settings.batches) is None:
         return []
     return [f"batches {batches.path}: {batches.rows:,} lines each, {batches.running:,} at once in a process"]
 
 
-def _page_lines(settings: Settings) -> list[str]:
+def _page_lines(settings: GatewaySettings) -> list[str]:
     """Return the summary lines of the page at /ui."""
     page = settings.ui
     return [f"page    /ui, {page.live:,} requests kept"] if page else []
@@ -338,7 +348,7 @@ def _bounds(key: Key) -> list[str]:
     return counts if money is None else [*counts, f"{money:,} a day by the models' prices"]
 
 
-def _key_lines(settings: Settings) -> list[str]:
+def _key_lines(settings: GatewaySettings) -> list[str]:
     """Return the summary lines of keys: who can use the gateway."""
     if not settings.keys:
         where = "on this machine" if is_loopback(settings.host) else f"who can reach {settings.host or 'this machine'}"
@@ -350,7 +360,7 @@ def _key_lines(settings: Settings) -> list[str]:
     ]
 
 
-def summary(settings: Settings) -> list[str]:
+def summary(settings: GatewaySettings) -> list[str]:
     """Return a summary of the settings, one line per item, without secrets."""
     workers = "1 worker" if settings.workers == 1 else f"{settings.workers} workers"
     lines = [f"server  {settings.host}:{settings.port}, {workers}"]

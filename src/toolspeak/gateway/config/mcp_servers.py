@@ -12,7 +12,7 @@ from ...schema.suggestions import did_you_mean, listed, near
 from ...sources.mcp.config import check_there
 from ..mcp_sources import connector, parted
 from .fields import Table, Unexpected, many, number, text, whole
-from .settings import McpServer, Settings
+from .settings import GatewaySettings, McpServer
 
 
 def read_mcp_server(name: str, table: Table) -> McpServer:
@@ -65,7 +65,7 @@ def granted(servers: Mapping[str, Any]) -> Callable[[Any], str]:
     return take
 
 
-def mcp_lines(settings: Settings) -> list[str]:
+def mcp_lines(settings: GatewaySettings) -> list[str]:
     """Return the summary lines of the servers: where each one is, and who gets its tools."""
     lines: list[str] = []
     for name, server in settings.mcp.items():
@@ -74,7 +74,7 @@ def mcp_lines(settings: Settings) -> list[str]:
     return lines
 
 
-def _owners(name: str, settings: Settings) -> list[str]:
+def _owners(name: str, settings: GatewaySettings) -> list[str]:
     """Return the keys whose models get tools of this server."""
     grants = [("all", settings.offered), *((f"key {key.name}", key.mcp) for key in settings.keys if key.mcp)]
     owners = [owner for owner, servers in grants if name in (parted(one)[0] for one in servers)]

@@ -11,7 +11,7 @@ from ...policy.rules import EFFECT, parsed, rule
 from ...schema.suggestions import listed
 from ..call_policy import CallPolicy
 from .fields import Table, Unexpected, flag, many, number, one_of
-from .settings import Audit, Settings
+from .settings import Audit, GatewaySettings
 
 
 def read_call_policy(table: Table) -> CallPolicy:
@@ -55,7 +55,7 @@ def read_audit(top: Table, path: Callable[[Table, str], str]) -> Audit | None:
     return audit
 
 
-def audit_lines(settings: Settings) -> list[str]:
+def audit_lines(settings: GatewaySettings) -> list[str]:
     """Return the summary line of the audit's file."""
     if (audit := settings.audit) is None:
         return []
@@ -64,7 +64,7 @@ def audit_lines(settings: Settings) -> list[str]:
     ]
 
 
-def policy_lines(settings: Settings) -> list[str]:
+def policy_lines(settings: GatewaySettings) -> list[str]:
     """Return the summary lines of the policies."""
     owners = [("all", settings.policy), *((f"key {key.name}", key.policy) for key in settings.keys)]
     lines = [f"policy  {owner}: {_summary(rule)}" for owner, rule in owners if rule]
@@ -72,7 +72,7 @@ def policy_lines(settings: Settings) -> list[str]:
     return lines + [f"warning policy {owner}: {warning}" for owner, warning in warnings]
 
 
-def _undeclared(rule: CallPolicy, settings: Settings) -> Iterator[str]:
+def _undeclared(rule: CallPolicy, settings: GatewaySettings) -> Iterator[str]:
     """Yield a warning if the policy allows tools of clients without saying what they do. The gateway's own tools
     declare themselves: those of `hosted`, and those that begin with the prefix of a server in `mcp`."""
     own = (EFFECT, *(server.prefix for server in settings.mcp.values() if server.prefix))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...schema.suggestions import listed
 from ..access.keys import opens
 from .fields import ENOUGH, File, Table, number, whole
-from .settings import Budget, Key, Price, Settings
+from .settings import Budget, GatewaySettings, Key, Price
 
 MOST_MONEY = 1e12
 
@@ -31,7 +31,7 @@ def read_budget(table: Table) -> Budget:
     return budget
 
 
-def check_budget(key: Key, settings: Settings, file: File) -> None:
+def check_budget(key: Key, settings: GatewaySettings, file: File) -> None:
     """Find a budget that could not be counted."""
     place = ("keys", key.name, "budget")
     if key.budget and settings.store is None:
@@ -43,7 +43,7 @@ def check_budget(key: Key, settings: Settings, file: File) -> None:
         file.wrong((*place, "money"), message)
 
 
-def _without_price(key: Key, settings: Settings, file: File) -> list[str]:
+def _without_price(key: Key, settings: GatewaySettings, file: File) -> list[str]:
     """Return a key's models without a price. A list of models or a price that is wrong has its own error."""
     if file.is_wrong("keys", key.name, "models"):
         return []

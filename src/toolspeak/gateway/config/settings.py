@@ -13,7 +13,7 @@ from ..call_policy import CallPolicy
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class GatewayLimits:
     """Limits of a request. Sizes are in bytes, times in seconds.
 
     - `body` and `head` (the request line and the headers) must arrive within `reading`. `depth` and `values` bound the
@@ -162,7 +162,7 @@ class McpServer:
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class StoreSettings:
     """A SQLite file with what all workers share: the counters of keys with rates or budgets and, with `responses`, the
     replies of /v1/responses, up to `size` bytes in all and for `age` seconds each."""
 
@@ -215,7 +215,7 @@ class PageSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class GatewaySettings:
     """A whole gateway. If there are `keys`, every route needs one; `insecure` allows other machines without any.
 
     - `aliases` maps names or patterns (`large-*`) that clients use to models; the first match counts. `default` is the
@@ -232,10 +232,10 @@ class Settings:
     port: int = 8080
     workers: int = 1
     cors: tuple[str, ...] = ()
-    limits: Limits = Limits()
+    limits: GatewayLimits = GatewayLimits()
     keys: tuple[Key, ...] = ()
     insecure: bool = False
-    store: Store | None = None
+    store: StoreSettings | None = None
     batches: Batches | None = None
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])
     default: str | None = None

@@ -17,7 +17,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 
 from ...errors import Refused
-from ..config.settings import Limits
+from ..config.settings import GatewayLimits
 
 LONGEST = 30.0
 """The largest `Retry-After` in seconds."""
@@ -41,7 +41,7 @@ class Admission:
     request's key, "" without one. `shared`: there are several keys.
     """
 
-    def __init__(self, limits: Limits, *, shared: bool = False) -> None:
+    def __init__(self, limits: GatewayLimits, *, shared: bool = False) -> None:
         self.limits = limits
         self._reserved = limits.running // RESERVE if shared else 0
         self.running = 0

@@ -28,7 +28,7 @@ from ...models.base import Model
 from ...models.wrapper import Wrapper
 from ...plan.token_estimate import LETTERS, about, about_request
 from ...types import Request, Usage
-from ..config.settings import Budget, Key, Price, Settings
+from ..config.settings import Budget, GatewaySettings, Key, Price
 from ..storage.sqlite import Database
 
 log = logging.getLogger(__name__)
@@ -123,7 +123,7 @@ class Budgets:
             log.error("the spending of key %s cannot be counted (%d tokens): %s", name, tokens, error)
 
 
-def budgets_of(settings: Settings) -> Budgets | None:
+def budgets_of(settings: GatewaySettings) -> Budgets | None:
     """Return the budgets of a gateway's keys; None if no key has one."""
     counted = any(key.budget for key in settings.keys)
     return Budgets(settings.store.path) if settings.store and counted else None

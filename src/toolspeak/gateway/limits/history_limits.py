@@ -14,10 +14,10 @@ from ...errors import Refused
 from ...models.offload import offloaded
 from ...schema.value_count import values_in
 from ...types import Message
-from ..config.settings import Limits
+from ..config.settings import GatewayLimits
 
 
-async def check_history(messages: Sequence[Message], limits: Limits) -> None:
+async def check_history(messages: Sequence[Message], limits: GatewayLimits) -> None:
     """Raises Refused if the arguments and results in a conversation contain more values than a body may."""
     texts = [text for message in messages for text in _json_texts(message)]
     size = sum(map(len, texts))

@@ -13,7 +13,7 @@ from ...errors import InvalidTool, Refused
 from ...plan.json_reply import usable_form
 from ...schema.walk import MANY, NAMED, ONE, resolve
 from ...types import Tool
-from ..config.settings import Limits
+from ..config.settings import GatewayLimits
 from ..tool_cache import Toolsets
 
 Tools = tuple[Tool[..., Any], ...] | None
@@ -30,7 +30,7 @@ HERE = ("not", "if", "then", "else")
 """Keywords whose schema applies to the same value, besides lists of alternatives."""
 
 
-def bounded_tools(raw: bytes, limits: Limits, make: Toolsets) -> Callable[[Any], Tools]:
+def bounded_tools(raw: bytes, limits: GatewayLimits, make: Toolsets) -> Callable[[Any], Tools]:
     """Return `make` with checks for the body `raw`. It raises Refused for schemas that are too large or too complex."""
     if harmless(raw, limits):
         return make
@@ -46,14 +46,14 @@ def bounded_tools(raw: bytes, limits: Limits, make: Toolsets) -> Callable[[Any],
     return lambda described: make(described, check)
 
 
-def harmless(raw: bytes, limits: Limits) -> bool:
+def harmless(raw: bytes, limits: GatewayLimits) -> bool:
     """Whether no schema in a body can be too large or contain a reference. Without references, size bounds the work."""
     if len(raw) > limits.schema or b"$ref" in raw or b'Ref"' in raw:
         return False
     return b"\\u00" not in raw or LETTER.search(raw) is None
 
 
-def check_schema(schema: Any, where: str, limits: Limits) -> int:
+def check_schema(schema: Any, where: str, limits: GatewayLimits) -> int:
     """Return the size of a schema. Raises Refused if it is too large, refers to other documents, or needs too much
     work."""
     if not isinstance(schema, Mapping):
@@ -65,7 +65,7 @@ def check_schema(schema: Any, where: str, limits: Limits) -> int:
     return size
 
 
-def with_usable_schema(incoming: IncomingRequest, limits: Limits) -> IncomingRequest:
+def with_usable_schema(incoming: IncomingRequest, limits: GatewayLimits) -> IncomingRequest:
     """Return the request with the schema of its reply repaired if needed. Raises Refused for one that is too large or
     that no text can be checked against."""
     schema, where = incoming.request.schema, incoming.schema_field

@@ -18,7 +18,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from ..config.settings import Limits
+from ..config.settings import GatewayLimits
 
 REASONS = {400: "Bad Request", 408: "Request Timeout", 429: "Too Many Requests", 431: "Request Header Fields Too Large"}
 WAITING = 64
@@ -41,7 +41,7 @@ class Refusal(Exception):
 class BoundedProtocol(HttpToolsProtocol):
     """One connection. Errors before a request is complete are answered here, in JSON, and the connection is closed."""
 
-    limits = Limits()
+    limits = GatewayLimits()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -197,6 +197,6 @@ class BoundedProtocol(HttpToolsProtocol):
         self.send_400_response("")
 
 
-def http_protocol(limits: Limits) -> type[asyncio.Protocol]:
+def http_protocol(limits: GatewayLimits) -> type[asyncio.Protocol]:
     """The protocol for uvicorn's `http=`, with these limits."""
     return type("Protocol", (BoundedProtocol,), {"limits": limits})

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import ToolspeakError
 from ..access.host_check import check_openness
-from ..config.settings import Settings
+from ..config.settings import GatewaySettings
 
 if TYPE_CHECKING:
     from ..app import Gateway
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-ReadSettings = Callable[[], Settings]
+ReadSettings = Callable[[], GatewaySettings]
 FIXED = ("host", "port", "workers")
 """Settings that need a restart."""
 TICK = 1.0
@@ -97,7 +97,7 @@ class Reloadable:
             log.error("the new configuration was not applied, and the old one stays in use: %s", error)
             return None
 
-    def _fitted(self, settings: Settings) -> Settings:
+    def _fitted(self, settings: GatewaySettings) -> GatewaySettings:
         """Return the settings with this process's address. Raises UsageError if other machines could use it without a
         key."""
         now = {name: getattr(self.gateway.settings, name) for name in FIXED}

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Generator
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from ...errors import MissingExtra, ToolspeakError, UsageError
-from ..config.settings import Settings
+from ..config.settings import GatewaySettings
 from .reload import ReadSettings, Reloadable, close
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def check_installed() -> None:
         raise MissingExtra("the gateway needs a server: pip install 'toolspeak[server]'") from error
 
 
-def listen(settings: Settings) -> socket.socket:
+def listen(settings: GatewaySettings) -> socket.socket:
     """Return a socket at the address of the settings. Raises UsageError if that fails."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     # The protocol is named because asyncio sets TCP_NODELAY only on sockets that name it.
@@ -54,7 +54,7 @@ def listen(settings: Settings) -> socket.socket:
     return listener
 
 
-def serve(settings: Settings, listening: socket.socket, read: ReadSettings | None = None) -> None:
+def serve(settings: GatewaySettings, listening: socket.socket, read: ReadSettings | None = None) -> None:
     """Answer requests until the process is told to stop, with the number of workers in the settings.
 
     On SIGHUP, `read` returns newer settings, which are applied.
@@ -76,7 +76,7 @@ def serve(settings: Settings, listening: socket.socket, read: ReadSettings | Non
 
 
 def work(
-    settings: Settings, listening: socket.socket, read: ReadSettings | None = None, orphaned: int | None = None
+    settings: GatewaySettings, listening: socket.socket, read: ReadSettings | None = None, orphaned: int | None = None
 ) -> None:
     """Run one worker process. `orphaned` becomes readable when the supervisor has died."""
     from ..app import Gateway
@@ -87,7 +87,7 @@ def work(
     set_up_malloc()
     lines = set_up(_secrets(settings))
 
-    def again() -> Settings:
+    def again() -> GatewaySettings:
         newer = cast("ReadSettings", read)()
         lines.secrets += _secrets(newer)
         return newer
@@ -104,13 +104,13 @@ def work(
             close(gateway)
 
 
-def _secrets(settings: Settings) -> list[str]:
+def _secrets(settings: GatewaySettings) -> list[str]:
     """Return the secrets that no log line may show."""
     return [model.key for model in settings.models.values() if model.key]
 
 
 def serve_while(
-    settings: Settings, listening: socket.socket, observer: Observer, work: Callable[[Gateway], Awaitable[T]]
+    settings: GatewaySettings, listening: socket.socket, observer: Observer, work: Callable[[Gateway], Awaitable[T]]
 ) -> T:
     """Answer requests in this process while `work` runs, and return its result. Signals are left to `work`."""
     from ..app import Gateway

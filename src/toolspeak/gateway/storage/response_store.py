@@ -28,7 +28,7 @@ from ...api.json_stream import dumped
 from ...api.openai_responses import is_reference
 from ...errors import Refused, UsageError
 from ...schema import nonblocking_json
-from ..config.settings import Store
+from ..config.settings import StoreSettings
 from .response_migration import migrate
 from .sqlite import Database
 
@@ -78,7 +78,7 @@ class StoredItems:
 class ResponseStore:
     """Stores, finds and drops responses. `clock` returns seconds since 1970. Raises Refused (503) if the file fails."""
 
-    def __init__(self, settings: Store, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, settings: StoreSettings, *, clock: Callable[[], float] = time.time) -> None:
         self.settings = settings
         self._clock = clock
         self._database = Database(settings.path, TABLES, "toolspeak-store")
@@ -212,7 +212,7 @@ def _make_room(database: sqlite3.Connection, wanted: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Text:
+class _TurnText:
     previous: str | None
     body: str
     input: str
@@ -237,7 +237,7 @@ class _TurnReader:
         self.size = 0
         self._items: dict[str, dict[str, dict[str, Any]]] = {}  # by turn, then by their ids
 
-    def text(self, key: str) -> _Text | None:
+    def text(self, key: str) -> _TurnText | None:
         """Return a turn as it is stored. Its size is checked before its text is read."""
         row = self._database.execute(
             "SELECT number, previous, size FROM turn WHERE id = ? AND owner = ? AND at >= ?",
@@ -250,7 +250,7 @@ class _TurnReader:
         if self._most is not None and self.size > self._most:
             raise too_long()
         texts = self._database.execute("SELECT body, input FROM turn_text WHERE number = ?", (number,)).fetchone()
-        return _Text(previous, *texts) if texts else None  # None if another process has just dropped it
+        return _TurnText(previous, *texts) if texts else None  # None if another process has just dropped it
 
     def turn(self, key: str) -> _Saved | None:
         """Return a turn; None if it is missing."""

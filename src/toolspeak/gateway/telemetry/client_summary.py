@@ -37,8 +37,8 @@ class Tally(Observer):
         self.repairs.update(record.repairs)
         if record.code:
             self.failures[f"{record.code} ({record.status})"] += 1
-        if record.shown:
-            self.visible_tools = record.shown
+        if record.visible_tools:
+            self.visible_tools = record.visible_tools
 
     def summary(self, model: str) -> Iterator[str]:
         """Yield lines for a person: requests, repairs, hidden tools and failures."""

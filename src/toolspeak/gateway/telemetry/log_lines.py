@@ -126,6 +126,8 @@ def request_line(record: RequestRecord) -> str:
         }
     if record.first is not None:
         fields["first"] = round(record.first, 6)
+    if record.visible_tools:
+        fields["shown"] = record.visible_tools
     for name in (
         "ran",
         "estimated",
@@ -135,7 +137,6 @@ def request_line(record: RequestRecord) -> str:
         "repairs",
         "reasks",
         "retries",
-        "shown",
         "searches",
         "default",
         "meant",

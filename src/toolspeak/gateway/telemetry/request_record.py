@@ -36,7 +36,7 @@ class RequestRecord:
 
     `status` is the status sent to the client, 499 if it left first. `code` is why the request was refused or failed,
     one of our codes, "" for success. `estimated` says that the tokens are estimated, because the server does not report
-    them. `ran` is how many calls of the operator's tools ran here. `shown` is how many tools the model saw, if not all;
+    them. `ran` is how many calls of the operator's tools ran here. `visible_tools` is how many tools the model saw, if not all;
     `searches` is how often it searched for others. `default` says that the default model answers to an unknown name.
     `meant` are our fields that ignored ones misspell, and the model that an unknown name misspells. Times are in seconds: `seconds` in all, `first` to the first token.
     """
@@ -61,7 +61,7 @@ class RequestRecord:
     finish: str = ""
     repairs: dict[str, int] = field(default_factory=dict[str, int])
     reasks: int = 0
-    shown: str = ""
+    visible_tools: str = ""
     searches: int = 0
     default: bool = False
     meant: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ class RequestRecord:
             if rule == "re-asked":
                 self.reasks += 1
             elif rule == "tools-shown":
-                self.shown = event.note.detail
+                self.visible_tools = event.note.detail
             elif rule == "tools-searched":
                 self.searches += 1
             elif rule not in POLICY_NOTES:

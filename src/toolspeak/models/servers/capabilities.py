@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from ...api.json_stream import record
 from ...files import replacing
@@ -72,7 +72,7 @@ UNKNOWN = Finding("unclear", "not asked")
 
 @dataclass(frozen=True, slots=True)
 class ServerCapabilities:
-    """What one model of one server can do: each of `found` by its name, with what was seen.
+    """What one model of one server can do: each of `findings` by its name, with what was seen.
 
     `api` is how it is asked, `server` the program where that is known, `template` the model's chat template where
     the server tells it, `grammar_field` where it takes a grammar, `at` when it was asked, in seconds since 1970,
@@ -85,7 +85,7 @@ class ServerCapabilities:
     address: str
     model: str
     api: str
-    found: Mapping[str, Finding] = field(default_factory=dict[str, Finding])
+    findings: Mapping[str, Finding] = field(default_factory=dict[str, Finding])
     server: str = ""
     models: tuple[str, ...] = ()
     template: str = ""
@@ -98,6 +98,11 @@ class ServerCapabilities:
     parameters: int = 0
     context: int = field(default=0, compare=False)
 
+    def as_dict(self) -> dict[str, Any]:
+        """Its fields as JSON values; the findings are at `found`."""
+        fields = asdict(self)
+        return {"found": fields.pop("findings"), **fields}
+
     @property
     def program(self) -> Engine:
         """The program that serves it."""
@@ -105,7 +110,7 @@ class ServerCapabilities:
 
     def can(self, name: str) -> bool:
         """Whether it was seen to do that."""
-        return bool(self.found.get(name, UNKNOWN))
+        return bool(self.findings.get(name, UNKNOWN))
 
     @property
     def capabilities(self) -> frozenset[Capability]:
@@ -132,7 +137,7 @@ class ServerCapabilities:
     @property
     def known(self) -> Known:
         """What of it decides how the model is asked."""
-        tools = self.found.get("tools", UNKNOWN)
+        tools = self.findings.get("tools", UNKNOWN)
         return Known(
             self.model, template=self.template, parameters=self.parameters, tools=bool(tools), seen=tools.evidence,
             chats=self.can("chat") or not self.can("completions"),
@@ -154,7 +159,7 @@ def _read(path: Path) -> ServerCapabilities | None:
         row = record(json.loads(path.read_text("utf-8")))
         findings = {name: Finding(**record(finding)) for name, finding in record(row.pop("found")).items()}
         fits = row.pop("form", None) == FORM and None not in row.values()
-        return ServerCapabilities(found=findings, models=tuple(row.pop("models")), **row) if fits else None
+        return ServerCapabilities(findings=findings, models=tuple(row.pop("models")), **row) if fits else None
     except (OSError, ValueError, TypeError, KeyError):
         return None
 
@@ -162,7 +167,7 @@ def _read(path: Path) -> ServerCapabilities | None:
 def remember(seen: ServerCapabilities) -> None:
     """Keeps what was seen, in a file of its own that appears whole; where that cannot be, nothing is kept."""
     path = _path(seen.address, seen.model)
-    text = json.dumps({"form": FORM, **asdict(seen), "context": 0}, ensure_ascii=False)
+    text = json.dumps({"form": FORM, **seen.as_dict(), "context": 0}, ensure_ascii=False)
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as file:

@@ -138,7 +138,7 @@ async def probe(model: Http) -> ServerCapabilities:
     findings["tools"] = _tools(findings, replies, plain)
     findings["score"] = score
     return replace(
-        seen, found={name: findings[name] for name in NAMES if name in findings}, at=time.time(), score_way=way or "",
+        seen, findings={name: findings[name] for name in NAMES if name in findings}, at=time.time(), score_way=way or "",
         grammar_field=by_grammar[0], schema_field=by_schema[0], tag_field=by_tag[0],
     )  # fmt: skip
 

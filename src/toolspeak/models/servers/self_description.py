@@ -86,7 +86,7 @@ async def quick_look(model: Http, *, scoring: bool = True) -> ServerCapabilities
             return None
         listed = {} if tools else await _reported(model, model.models_path, seconds=model.timeouts.connect)
         seen = _described(model, "llama.cpp", (props,), listed)
-        seen = replace(seen, found={"tools": tools}, grammar_field=llama.grammar[0], schema_field=llama.schema[0])
+        seen = replace(seen, findings={"tools": tools}, grammar_field=llama.grammar[0], schema_field=llama.schema[0])
         if tools:
             return seen
         way = (await find_score_method(model))[0] if scoring and 0 < seen.parameters < SMALL else ""
@@ -94,8 +94,8 @@ async def quick_look(model: Http, *, scoring: bool = True) -> ServerCapabilities
         raise
     except ModelError:
         return None
-    findings = {**dict.fromkeys(("chat", "completions", "schema"), Finding("yes")), **seen.found}
-    return replace(seen, found=findings, score_way=way or "")
+    findings = {**dict.fromkeys(("chat", "completions", "schema"), Finding("yes")), **seen.findings}
+    return replace(seen, findings=findings, score_way=way or "")
 
 
 async def _laid_out(model: Http) -> Finding | None:

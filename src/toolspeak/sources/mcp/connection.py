@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp.client._transport import TransportStreams
 
-    from .server_questions import Elicit, Questions
+    from .server_questions import Elicit, QuestionHandler
 
 log = logging.getLogger(__name__)
 logging.getLogger("mcp").addHandler(logging.NullHandler())
@@ -66,7 +66,7 @@ class Connection:
         self.address = address
         self.auth = auth
         self.elicit = elicit
-        self.questions: Questions | None = None
+        self.questions: QuestionHandler | None = None
         self.timeout = timeout
         self.news = news
         self.secrets = secrets
@@ -158,9 +158,9 @@ class Connection:
         from mcp.types import Implementation
 
         from ... import __version__
-        from .server_questions import Questions
+        from .server_questions import QuestionHandler
 
-        self.questions = Questions(self.elicit) if self.elicit else None
+        self.questions = QuestionHandler(self.elicit) if self.elicit else None
         return Client(
             self._transport(),
             read_timeout_seconds=self.timeout,

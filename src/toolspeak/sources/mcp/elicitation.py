@@ -35,7 +35,7 @@ class AnswerNeeded(Exception):
         self.result = result
 
 
-class Questions:
+class PendingQuestions:
     """The open questions of one server: random keys, and the digests of their calls."""
 
     def __init__(self) -> None:

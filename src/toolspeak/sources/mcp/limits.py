@@ -27,7 +27,7 @@ PARTING = 1.0
 STREAMS = 100
 """The most streams of notifications per minute: one that ends is opened again as soon as its server wishes."""
 
-current: contextvars.ContextVar[Request | None] = contextvars.ContextVar("current", default=None)
+current: contextvars.ContextVar[BoundedRequest | None] = contextvars.ContextVar("current", default=None)
 
 
 class PerMinute:
@@ -52,7 +52,7 @@ def flood() -> PerMinute:
     return PerMinute(FLOOD)
 
 
-class Request:
+class BoundedRequest:
     """One request to a server, from `with` on: whether it was sent, and its remaining limits.
 
     `sent`: the server may have acted on it. `forgotten`: it answered that it has no such session, so it did not act.
@@ -67,7 +67,7 @@ class Request:
         self._deadline: float | None = None
         self._limits: set[asyncio.Timeout] = set()
 
-    def __enter__(self) -> Request:
+    def __enter__(self) -> BoundedRequest:
         self._token = current.set(self)
         return self
 
@@ -117,10 +117,10 @@ class Unasked:
     def __init__(self) -> None:
         self._streams, self._written = PerMinute(STREAMS), flood()
 
-    def request(self, method: str) -> Request:
+    def request(self, method: str) -> BoundedRequest:
         """Return the limits of one response. Raises an error of the transport if the server ends its streams all the
         time, so that the SDK opens no other."""
-        request = Request(self._written)
+        request = BoundedRequest(self._written)
         if method == "GET" and self._streams.exceeded():
             raise request.broken(f"it ended more than {STREAMS} streams in a minute")
         return request

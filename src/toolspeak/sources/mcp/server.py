@@ -48,9 +48,9 @@ def build_server(box: Toolbox, name: str = "toolspeak", policy: Policy | None = 
     except ImportError as error:
         raise MissingExtra("an MCP server needs the official SDK: pip install 'toolspeak[mcp]'") from error
     from ... import __version__
-    from .elicitation import AnswerNeeded, Questions
+    from .elicitation import AnswerNeeded, PendingQuestions
 
-    questions = Questions()
+    questions = PendingQuestions()
 
     async def list_tools(_: Any, params: Any) -> t.ListToolsResult:
         tools, start = list(box), _start(params.cursor if params else None)

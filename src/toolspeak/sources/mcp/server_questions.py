@@ -32,7 +32,7 @@ MOST, AT_ONCE = 50, 10
 """The most questions of a server until none of its calls is running, and the most that are open at once."""
 
 
-class Questions:
+class QuestionHandler:
     """Answers questions by `elicit` while calls are `running`; calling it answers one, as the SDK needs it."""
 
     def __init__(self, elicit: Elicit) -> None:
@@ -83,7 +83,7 @@ class Questions:
 
 
 async def call_tool(
-    client: Client, questions: Questions | None, name: str, arguments: Mapping[str, Any]
+    client: Client, questions: QuestionHandler | None, name: str, arguments: Mapping[str, Any]
 ) -> t.CallToolResult:
     """Return the server's result. The SDK's own `call_tool` validates it against the server's schema, whose patterns
     may take forever."""
@@ -102,7 +102,7 @@ async def call_tool(
 Send = Callable[[t.InputResponses | None, str | None], Awaitable[t.CallToolResult | t.InputRequiredResult]]
 
 
-async def with_answers(send: Send, questions: Questions | None) -> t.CallToolResult:
+async def with_answers(send: Send, questions: QuestionHandler | None) -> t.CallToolResult:
     """Return the result of a call that `send` sends, again with answers if it ends with questions. Raises ToolError for
     questions that nobody answers."""
     result = await send(None, None)
@@ -116,7 +116,7 @@ async def with_answers(send: Send, questions: Questions | None) -> t.CallToolRes
     raise ToolError(f"the server asks questions without end: {ROUNDS} times in one call")
 
 
-async def _answer(query: t.InputRequest, questions: Questions | None) -> t.ElicitResult:
+async def _answer(query: t.InputRequest, questions: QuestionHandler | None) -> t.ElicitResult:
     if not isinstance(query, t.ElicitRequest):
         raise ToolError(f"the server wants {query.method} from its client, which toolspeak does not offer")
     if questions is None:

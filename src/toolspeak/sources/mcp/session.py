@@ -25,7 +25,7 @@ from ..pins import Pins
 from ..secret_removal import Secrets
 from .config import McpAddress
 from .connection import Connection, listed
-from .limits import Request
+from .limits import BoundedRequest
 from .logins import Logins, default_path
 from .results import value_of
 from .server_identity import resolved
@@ -115,7 +115,7 @@ class Server:
             link = await self._linked()
             if name in self._refused:
                 raise ToolError(self._refused[name])
-            request = Request()
+            request = BoundedRequest()
             try:
                 return await self._outcome(link, name, arguments, request)
             except MCPError as error:
@@ -129,7 +129,7 @@ class Server:
                 log.info("%s: connecting again", self.address.description)
         raise AssertionError("the second try gives a value or raises")
 
-    async def _outcome(self, link: Connection, name: str, arguments: Mapping[str, Any], request: Request) -> Any:
+    async def _outcome(self, link: Connection, name: str, arguments: Mapping[str, Any], request: BoundedRequest) -> Any:
         """Return the value of a call that is sent now, without secrets. Raises ToolError, or the SDK's error."""
         from pydantic import ValidationError
 
@@ -188,7 +188,7 @@ class Server:
         from mcp.shared.exceptions import MCPError
         from pydantic import ValidationError
 
-        request = Request()
+        request = BoundedRequest()
         try:
             client = await link.ready
             with request:
@@ -236,7 +236,7 @@ class Server:
 
         try:
             async with asyncio.timeout(self.timeout):
-                with Request():
+                with BoundedRequest():
                     offered = await listed(client)
                 await self._take(offered)
         except (MCPError, ToolspeakError, TimeoutError) as error:

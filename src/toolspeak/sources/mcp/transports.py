@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from .limits import LARGEST, UNANSWERED, Request, Unasked, current
+from .limits import LARGEST, UNANSWERED, BoundedRequest, Unasked, current
 
 if TYPE_CHECKING:
     import httpx2
@@ -149,7 +149,7 @@ def bounded() -> httpx2.AsyncBaseTransport:
     class Body(httpx2.AsyncByteStream):
         """A response while it arrives."""
 
-        def __init__(self, inner: Any, ours: Request, refused: str) -> None:
+        def __init__(self, inner: Any, ours: BoundedRequest, refused: str) -> None:
             self.inner, self.ours, self.refused = inner, ours, refused
 
         async def __aiter__(self) -> AsyncIterator[bytes]:

@@ -33,7 +33,7 @@ EMPTY = {"null": "null", "string": "", "array": "[]", "object": "{}"}
 """The value of an element without content, by the first of these types that is allowed."""
 
 
-class _Open:
+class _OpenElement:
     """An open element: an object with the `keys` so far, or an array with so many elements."""
 
     __slots__ = ("array", "count", "keys", "schema", "tag")
@@ -53,12 +53,12 @@ def read(
         s.note("json-body")
         yield from json_args.read(s, s.emit_arguments, s.note)
         return None
-    reader = _Reader(s, hole, schema, tuple(word for word in follow if word), call)
+    reader = _TreeReader(s, hole, schema, tuple(word for word in follow if word), call)
     yield from reader.read()
     return reader.stack[0].keys
 
 
-class _Reader:
+class _TreeReader:
     """Reads the elements of one call. `tags` counts the open elements by name."""
 
     __slots__ = ("call", "follow", "hole", "leaf", "opens", "s", "shapes", "shuts", "stack", "tags")
@@ -69,7 +69,7 @@ class _Reader:
         self.s, self.hole, self.follow, self.call = s, hole, follow, call
         self.opens, self.shuts = hole.mark + "<", hole.mark + "</"
         self.shapes = Shapes(schema)
-        self.stack = [_Open("", schema)]
+        self.stack = [_OpenElement("", schema)]
         self.tags: Counter[str] = Counter()
         self.leaf = ""
 
@@ -145,7 +145,7 @@ class _Reader:
             first = yield from self.tag(self.opens)
             array = first == self.hole.item and not self.shapes.names(schema, first)
         self.s.emit_arguments("[" if array else "{")
-        self.stack.append(_Open(tag, schema, array))
+        self.stack.append(_OpenElement(tag, schema, array))
         self.tags[tag] += 1
 
     def close(self) -> Scan[None]:

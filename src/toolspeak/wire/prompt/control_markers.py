@@ -266,15 +266,15 @@ def _cleaned_row(row: object, clean: Clean) -> object:
     function = cast("Mapping[str, Any]", row).get("function") if isinstance(row, Mapping) else None
     if not isinstance(function, Mapping):
         return cast("object", row)
-    given = cast("Mapping[str, Any]", function)
-    arguments = given.get("arguments")
+    fields = cast("Mapping[str, Any]", function)
+    arguments = fields.get("arguments")
     is_text = isinstance(arguments, str)
     new = _call(
-        ToolCall("", str(given.get("name") or ""), {} if is_text else arguments or {}, arguments if is_text else ""),
+        ToolCall("", str(fields.get("name") or ""), {} if is_text else arguments or {}, arguments if is_text else ""),
         clean,
     )
-    told = {**given, "name": new.name, "arguments": new.json if is_text else new.arguments}
-    return {**cast("Mapping[str, Any]", row), "function": told}
+    cleaned = {**fields, "name": new.name, "arguments": new.json if is_text else new.arguments}
+    return {**cast("Mapping[str, Any]", row), "function": cleaned}
 
 
 def cleaned_turn(turn: Turn, clean: Clean) -> Turn:
@@ -286,15 +286,13 @@ def cleaned_turn(turn: Turn, clean: Clean) -> Turn:
 
 def _call(call: ToolCall, clean: Clean) -> ToolCall:
     """The call with its arguments cleaned; their JSON text stays unchanged if there was nothing to clean."""
-    given: object = call.arguments
-    if call.json:
-        given = loads_or(call.json, call.json)
-    new = cleaned_data(given, clean)
+    arguments: object = loads_or(call.json, call.json) if call.json else call.arguments
+    new = cleaned_data(arguments, clean)
     call = replace(call, id=clean(call.id), name=clean(call.name))
-    if new == given and clean(call.json) == call.json:
+    if new == arguments and clean(call.json) == call.json:
         return call
-    arguments = cast("dict[str, Any]", new) if isinstance(new, dict) else call.arguments
-    return replace(call, arguments=arguments, json=json.dumps(new, ensure_ascii=False, default=str))
+    whole = cast("dict[str, Any]", new) if isinstance(new, dict) else call.arguments
+    return replace(call, arguments=whole, json=json.dumps(new, ensure_ascii=False, default=str))
 
 
 _tools: Memo[tuple[tuple[Tool[..., Any], ...], tuple[Note, ...]]] = Memo()
@@ -306,13 +304,16 @@ def cleaned_tools(
     """The tools with every text cleaned; see `cleaner`."""
 
     def make() -> tuple[tuple[Tool[..., Any], ...], tuple[Note, ...]]:
-        found: list[Note] = []
-        clean = cleaner(markers, found, template)
-        return tuple(cleaned_tool(tool, clean) for tool in tools), tuple(found)
+        new_notes: list[Note] = []
+        clean = cleaner(markers, new_notes, template)
+        return tuple(cleaned_tool(tool, clean) for tool in tools), tuple(new_notes)
 
-    made, found = _tools.get(tools, (markers, template), make, lambda made: sum(len(str(tool)) for tool in made[0]))
-    notes += found
-    return made
+    def size(entry: tuple[tuple[Tool[..., Any], ...], tuple[Note, ...]]) -> int:
+        return sum(len(str(tool)) for tool in entry[0])
+
+    cleaned, new_notes = _tools.get(tools, (markers, template), make, size)
+    notes += new_notes
+    return cleaned
 
 
 def cleaned_tool(tool: Tool[..., Any], clean: Clean) -> Tool[..., Any]:

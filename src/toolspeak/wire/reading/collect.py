@@ -17,7 +17,7 @@ NO_USAGE = Usage()
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenCall:
     name: str
     id: str
     first: str = ""
@@ -61,7 +61,7 @@ class Collector:
     def __init__(self) -> None:
         self._text = StringIO()  # a list of chunks would take many times the memory of the text
         self._thought = StringIO()
-        self._opened: list[_Open] = []
+        self._opened: list[_OpenCall] = []
         self._notes: list[Note] = []
         self._finish: Finish = "stop"
         self._usage = NO_USAGE
@@ -82,7 +82,7 @@ class Collector:
         """Events that come once in a call or in a reply."""
         match event:
             case CallStart(name, id):
-                self._opened.append(_Open(name, id))
+                self._opened.append(_OpenCall(name, id))
             case CallEnd(whole, id):
                 self._opened[-1].whole = whole
                 self._opened[-1].id = id or self._opened[-1].id
@@ -134,7 +134,7 @@ def assistant(text: str, thought: str = "", calls: Iterable[ToolCall] = ()) -> M
     return message
 
 
-def _call(o: _Open, decoded: Decoded) -> ToolCall:
+def _call(o: _OpenCall, decoded: Decoded) -> ToolCall:
     text = o.text
     try:
         value = _decoded(text, decoded)
