@@ -75,6 +75,22 @@ def test_what_arrives_at_once_is_parsed_in_pieces(monkeypatch: pytest.MonkeyPatc
     assert 0 < longest[0] <= bounded_connection.PIECE
 
 
+def test_chunks_that_arrive_at_once_are_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """aiohttp parsed again, nothing, after each chunk that was read."""
+    steps, received = [0], ResponseHandler.data_received
+
+    def watched(self: ResponseHandler, data: bytes) -> None:
+        steps[0] += 1
+        received(self, data)
+
+    monkeypatch.setattr(ResponseHandler, "data_received", watched)
+    event = json.dumps({"choices": [{"index": 0, "delta": {"content": "x"}}]}).encode()
+    lines = [b"data: " + event + b"\n\n"] * 300 + [b"data: [DONE]\n\n"]
+    chunks = b"".join(b"%x\r\n%b\r\n" % (len(line), line) for line in lines)
+    assert _text(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n") == "x" * 300
+    assert steps[0] < 50
+
+
 @pytest.mark.parametrize("stream", [True, False])
 def test_a_long_part_is_parsed_beside_the_event_loop(stream: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """An event with 150,000 choices stopped the loop for a fifth of a second."""

@@ -31,6 +31,12 @@ class BoundedConnection(ResponseHandler):
                     self.transport.close()
                 return
 
+    def resume_reading(self, resume_parser: bool = True) -> None:
+        """Continue a paused connection. aiohttp calls this after each chunk of a body, and parses again even if it was
+        not paused, when nothing is left to parse."""
+        if self._reading_paused:
+            super().resume_reading(resume_parser)
+
 
 def bounded(connector: aiohttp.TCPConnector) -> aiohttp.TCPConnector:
     """Return the connector, whose connections are now bounded. aiohttp has no option for it."""
