@@ -70,17 +70,17 @@ async def play(
 ) -> AsyncGenerator[Event | Done[T], None]:
     """The events of a plan as they arrive, and last `Done` with its value. Errors are first raised inside the plan.
 
-    `begun` is the first effect of a plan that has already been advanced to it. `others` are the models that the plan
-    may ask by name (`Ask.by`). After `seconds` the running effect is cancelled, and LimitReached is raised in the
-    plan. Each step is logged at `level`; texts and arguments only at DEBUG.
+    `begun` is the effect that a plan was already advanced to. `others` are models that it may ask by name (`Ask.by`). After
+    `seconds` the effect is cancelled, and LimitReached raised in the plan. Steps are logged at `level`; texts at DEBUG.
     """
     deadline = None if seconds is None else asyncio.get_running_loop().time() + seconds
     outcome: Any = None
     failure: ToolspeakError | None = None
+    effect: Effect | None = None
     try:
         while True:
             try:
-                effect = begun or await next_effect(plan, outcome, failure)
+                effect = begun or await next_effect(plan, outcome, failure, effect)
             except PlanEnd as end:
                 yield Done(end.value)
                 return

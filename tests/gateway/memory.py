@@ -139,6 +139,14 @@ def alternatives(depth: int) -> dict[str, object]:
     return made
 
 
+def kinds(count: int, i: int = 0) -> list[object]:
+    """Alternatives of which each wants another value of a field."""
+    return [
+        {"type": "object", "properties": {"k": {"const": j}}, "required": ["k"], "title": f"{i}"}
+        for j in range(n(count))
+    ]
+
+
 def numbered(count: int, value: object, i: int = 0) -> dict[str, object]:
     return {f"p{j}_{i}": value for j in range(n(count))}
 
@@ -178,6 +186,10 @@ CLASSES: dict[str, tuple[Ask, int, tuple[str, ...]]] = {
     "replies of lists": (posts(lambda i: _chat(CALL % ("[" + "[]," * n(390_000) + "1]"), tools=ANY_TOOL)), 1, TOOLS),
     "calls of lists": (posts(lambda i: (CHAT, _called("[" + "[]," * n(390_000) + "1]"))), 1, TOOLS),
     "wrong alternatives": (posts(lambda i: _chat(CALL % '[[[["y"]]]]', tools=[_tool("f", x=alternatives(10 if SCALE == 1 else 4))])), 1, TOOLS),
+    "wrong items": (posts(lambda i: _chat(CALL % json.dumps([{"k": 1}] * n(400) + [{"k": "q"}] * n(100)), tools=[_tool("f", x={"type": "array", "items": {"anyOf": kinds(300, i)}})])), 1, TOOLS),
+    "many alternatives": (posts(lambda i: _chat(CALL % '{"k": "q"}', tools=[_tool("f", x={"anyOf": kinds(1500, i)})])), 1, TOOLS),
+    "equal items": (posts(lambda i: _chat(CALL % ("[" + "1," * n(60_000) + "1]"), tools=[_tool("f", x={"type": "array", "uniqueItems": True})])), 1, TOOLS),
+    "texts to convert": (posts(lambda i: _chat(CALL % ("[" + '"1.25",' * n(150_000) + '"1"]'), tools=[_tool("f", x={"type": "array", "items": {"type": "number"}})])), 1, TOOLS),
     **{f"endless {kind}": (posts(partial(_endless, kind)), 1, ()) for kind in ENDLESS},
 }  # fmt: skip
 """Each class, how many of its requests are made at once, and the caches that it fills."""
@@ -249,7 +261,7 @@ async def attacked(name: str, url: str, pid: int, requests: int, limit: float) -
                     await answer.read()
         await asyncio.sleep(0.5)
         warm = before = resident(pid)
-        looking = [sys.executable, __file__, "--sample", url.rpartition(":")[2], str(pid)]
+        looking = [sys.executable, str(Path(__file__).resolve()), "--sample", url.rpartition(":")[2], str(pid)]
         sampler = subprocess.Popen(looking, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         while True:
             count = requests if not done else requests // 2

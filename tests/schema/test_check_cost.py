@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from toolspeak.schema import evaluations, schema_names
+from toolspeak.schema import check as checks, evaluations, phrases, schema_names
 from toolspeak.schema.check import check
 from toolspeak.schema.coerce import coerce
 from toolspeak.schema.evaluations import CHECKED, STEP, exceeds
 from toolspeak.schema.infer import as_tool
+from toolspeak.schema.phrases import NOTES
+from toolspeak.schema.shrink_invalid import LONG
 from toolspeak.schema.suggestions import near
+from toolspeak.schema.validators import judge
 from toolspeak.types import Tool
 
 KINDS = [{"type": "object", "properties": {"k": {"const": i}}, "required": ["k"]} for i in range(1_000)]
@@ -113,3 +117,95 @@ def test_of_a_long_name_the_beginning_is_compared() -> None:
 
     assert near(Name("getWeather" + "s" * 1_000_000), ["get_weather", "get_time"]) == ("get_weather",)
     assert letters[0] < 1_000
+
+
+LOOKS = ["(?=a)(?:ab)*c$", "^(?!.*x)a*$", r"(a+)\1c"]
+
+
+@pytest.mark.parametrize("pattern", LOOKS)
+def test_a_pattern_that_looks_around_is_not_matched_with_a_long_text(pattern: str) -> None:
+    """It may look at all of the text from each character: a text of five megabytes took more than seven minutes."""
+    tool = _tool({"type": "string", "pattern": pattern})
+    assert "cannot be checked" not in check(tool, {"x": "ab" * 500})[0].message
+    (problem,) = check(tool, {"x": "ab" * 50_000})
+    assert "cannot be checked" in problem.message
+
+
+def test_a_pattern_without_lookaround_is_matched_with_a_long_text() -> None:
+    assert check(_tool({"type": "string", "pattern": "^(?:ab)*$"}), {"x": "ab" * 50_000}) == []
+
+
+def test_parameters_may_have_the_names_of_keywords() -> None:
+    words = ("format", "pattern", "patternProperties", "propertyNames", "enum", "const", "anyOf", "dependentRequired")
+    tool = as_tool(
+        {"name": "f", "parameters": {"type": "object", "properties": {word: {"type": "integer"} for word in words}}}
+    )
+    assert check(tool, dict.fromkeys(words, 1)) == []
+    assert [problem.path for problem in check(tool, {"format": "x"})] == ["/format"]
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        {"enum": [[i] * 1_000 for i in range(60)]},
+        {"anyOf": [{"const": [i] * 1_000} for i in range(60)]},
+        {"anyOf": [{"const": {str(j): i for j in range(1_000)}} for i in range(60)]},
+    ],
+    ids=["enum", "const", "objects"],
+)
+def test_values_that_are_compared_count_all_their_parts(items: Any) -> None:
+    """700 lists of a thousand numbers beside 60 others stopped a process for 14 seconds."""
+    tool = _tool({"type": "array", "items": items})
+    assert check(tool, {"x": []}) == []
+    (problem,) = check(tool, {"x": [[59] * 1_000] * 700})
+    assert "cannot be checked" in problem.message
+
+
+def test_names_are_counted_with_the_schema_of_names() -> None:
+    tool = _tool({"type": "object", "propertyNames": {"anyOf": [{"const": f"p{i}"} for i in range(1_500)]}})
+    assert check(tool, {"x": {"p1499": 1}}) == []
+    (problem,) = check(tool, {"x": {f"n{i}": 1 for i in range(5_000)}})
+    assert "cannot be checked" in problem.message
+
+
+def test_a_long_text_that_no_alternative_takes_is_cut_before_errors_are_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The validator copies the value into the error of each alternative: a text of five megabytes took 12 GB."""
+    lengths, tool = [0], _tool({"anyOf": KINDS})
+
+    class Noting:
+        def __init__(self, judged: Any) -> None:
+            self.is_valid, self._errors = judged.is_valid, judged.iter_errors
+
+        def iter_errors(self, value: Any) -> Any:
+            lengths.append(len(value["x"]))
+            return self._errors(value)
+
+    monkeypatch.setattr(checks, "judge", lambda *args: Noting(judge(*args)))
+    (problem, *_) = check(tool, {"x": "y" * 1_000_000})
+    assert problem.path == "/x"
+    assert 0 < max(lengths) <= LONG
+
+
+def test_a_call_has_a_limited_number_of_notes() -> None:
+    """Of 150,000 notes each was hashed three times while other requests waited."""
+    coerced, notes = coerce(_tool({"type": "array", "items": {"type": "number"}}), {"x": ["1.25"] * 5_000})
+    assert coerced == {"x": [1.25] * 5_000}
+    assert len(notes) == NOTES + 1
+    assert notes[-1].detail == "4,000 more values like these"
+
+
+@pytest.mark.parametrize(
+    "value", ["y" * 10_000_000, ["y" * 5_000] * 2_000, {"y" * 5_000: 1}, [[["y"] * 1_000] * 1_000], [float("nan"), 1]]
+)
+def test_a_value_in_a_message_is_cut_before_it_is_written(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = json.dumps(value, ensure_ascii=False)
+    written, encode = [0], phrases._encode
+
+    def counted(part: Any) -> str:
+        text = encode(part)
+        written.append(len(text))
+        return text
+
+    monkeypatch.setattr(phrases, "_encode", counted)
+    assert phrases.short(value) == phrases.beginning(whole, 80)
+    assert max(written) < 80 * 80 * 2 + 1_000

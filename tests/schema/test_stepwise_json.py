@@ -98,13 +98,13 @@ def test_no_step_reads_much_more_than_a_piece(make: Callable[[], Any], monkeypat
     walker = nonblocking_json._Walker
 
     class Noting(walker):
-        def __init__(self, large: set[int], scan_small: Callable[[str, int], tuple[Any, int]]) -> None:
+        def __init__(self, large: set[int], scan_small: Callable[[str, int], tuple[Any, int]], *as_object: Any) -> None:
             def noted(text: str, at: int) -> tuple[Any, int]:
                 read, end = scan_small(text, at)
                 steps.append(end - at)
                 return read, end
 
-            super().__init__(large, noted)
+            super().__init__(large, noted, *as_object)
 
     monkeypatch.setattr(nonblocking_json, "_Walker", Noting)
     assert parse_body(json.dumps({"a": value}).encode(), GatewayLimits()) == {"a": value}

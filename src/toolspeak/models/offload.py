@@ -1,7 +1,7 @@
 """Runs long computations in a thread, so that the event loop can serve others meanwhile.
 
 The duration is estimated by size in characters: rendering a prompt, and checking a reply, take about a microsecond per
-character. The thread shares the interpreter with the loop, which gets its turn between steps of Python code.
+character. What a schema multiplies is added. The thread shares the interpreter with the loop, which gets its turn between steps of Python code.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, cast
 
 from ..errors import ToolspeakError
-from ..plan.effects import Effect, Plan
+from ..plan.effects import Ask, Effect, Plan
+from ..schema.validators import check_cost
 from ..types import Reply, Request
 
 P = ParamSpec("P")
@@ -37,11 +38,12 @@ class PlanEnd(Exception):
         self.value = value
 
 
-async def next_effect(plan: Plan[Any], outcome: Any, failure: ToolspeakError | None) -> Effect:
+async def next_effect(
+    plan: Plan[Any], outcome: Any, failure: ToolspeakError | None, effect: Effect | None = None
+) -> Effect:
     """Send an outcome, or raise a failure, in a plan and return its next effect. Raises PlanEnd. A long reply takes
-    long to check."""
-
-    size = reply_size(cast("Reply", outcome)) if isinstance(outcome, Reply) else 0
+    long to check, and so does a short one whose schema has many alternatives. `effect` is the one with this outcome."""
+    size = reply_size(reply := cast("Reply", outcome)) + _checking(reply, effect) if isinstance(outcome, Reply) else 0
     return await offloaded(size, _advanced, plan, outcome, failure)
 
 
@@ -79,6 +81,19 @@ def reply_size(reply: Reply) -> int:
         + likelihoods
         + sum(PART + len(call.name) + len(call.json) for call in reply.calls)
     )
+
+
+def _checking(reply: Reply, effect: Effect | None) -> int:
+    """Return what the schemas of a reply's calls and of its text add to the cost of its characters."""
+    if not isinstance(effect, Ask):
+        return 0
+    request = effect.request
+    cost = check_cost(request.schema, len(reply.text)) if request.schema else 0
+    if reply.calls:
+        tools = {tool.name: tool for tool in request.tools or ()}
+        called = ((tools.get(call.name), len(call.json)) for call in reply.calls)
+        cost += sum(check_cost(tool.parameters, length) for tool, length in called if tool)
+    return cost
 
 
 def _length(value: Any) -> int:

@@ -9,7 +9,6 @@ match. And the validator builds all errors before it returns any, so large argum
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
@@ -18,7 +17,8 @@ from itertools import islice
 from typing import Any, cast
 
 from ..types import Problem, Tool
-from . import text_grammars
+from . import nonblocking_json, text_grammars
+from .evaluations import exceeds
 from .phrases import expected, short, spoken
 from .schema_names import Names
 from .shrink_invalid import Reduced, RelocatedError, TooMany
@@ -60,7 +60,7 @@ def _wrong(tool: Tool[..., Any], arguments: Mapping[str, Any], judged: Judge) ->
     """What is wrong with arguments; of many, or with many alternatives, only the first problem."""
     if _are_many(arguments):
         return _first(tool, arguments, judged)
-    if too_much(judged, tool.parameters, arguments, EXPLAINED):
+    if exceeds(tool.parameters, arguments, EXPLAINED, errors=True):
         return _first(tool, arguments, judged)
     return _problems_of(tool, judged.iter_errors(arguments))
 
@@ -91,7 +91,7 @@ def _first(tool: Tool[..., Any], arguments: Mapping[str, Any], judged: Judge) ->
         reduced.shrink()
     except TooMany as error:
         return [_collective_problem(error, Names(tool.parameters))]
-    if too_much(judged, tool.parameters, reduced.value, EXPLAINED):
+    if exceeds(tool.parameters, reduced.value, EXPLAINED, errors=True):
         return [_unexplained(arguments)]
     errors = [RelocatedError(error, reduced.places) for error in judged.iter_errors(reduced.value)]
     relevant = [error for error in errors if not _due_to_omission(error, arguments, reduced)]
@@ -121,7 +121,7 @@ def _due_to_omission(error: Any, arguments: Any, reduced: Reduced) -> bool:
             all(_due_to_omission(inner, arguments, reduced) for inner in branch) for branch in error.kind.context
         )
     if error.kind.name != "required":
-        return error.kind.name not in ("additionalProperties", "unevaluatedProperties", "type")
+        return error.kind.name not in ("additionalProperties", "unevaluatedProperties", "type", "maxLength")
     for part in path:
         arguments = arguments[part]
     return error.kind.property in arguments
@@ -139,7 +139,7 @@ def _collective_problem(error: TooMany, names: Names) -> Problem:
 
 def repeated(text: str) -> list[Problem]:
     """Names with two values in a call's JSON text. Neither value can be chosen, so the call cannot be run."""
-    names = [text for text, colon in STRING(text) if colon]
+    names = [text for text, colon in STRING(text) if colon] if len(text) < nonblocking_json.LARGE else ["\\"]
     if len(names) == len(set(names)) and not any("\\" in name for name in names):
         return []
     duplicates: list[str] = []
@@ -149,7 +149,7 @@ def repeated(text: str) -> list[Problem]:
         duplicates.extend(name for name, times in names.items() if times > 1)
 
     try:
-        json.loads(text, object_pairs_hook=read)
+        nonblocking_json.loads(text, object_pairs_hook=read)
     except (ValueError, RecursionError):  # invalid JSON is reported elsewhere
         return []
     return [

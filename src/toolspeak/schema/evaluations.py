@@ -6,6 +6,11 @@ twice, and twice at each level that the schema and the value repeat: forty level
 
 The count applies a schema to all values of one place at once: the items of a list, or a field of all of them. So it
 takes about as many steps as there are places in the schema, and ends as soon as the count is too high.
+
+Texts count by their length where a pattern or a format is matched. A pattern with lookaround may look at the rest of the
+text from each of its characters, which takes the square of its length.
+
+Errors cost more than a check: the validator copies the value into each of them, also into those of each alternative.
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ from itertools import chain
 from typing import Any, cast
 
 from ..types import Schema
+from .pattern_cost import looks, match_work
 from .walk import resolve
 
 MEMBERS = ("additionalProperties", "unevaluatedProperties")
@@ -47,13 +53,17 @@ so many times as long as the type of an item."""
 STEP = 50
 """What a step of the count itself counts, so that it is short as well."""
 CHOICE = 10
-"""What a number, a list or an object in an `enum` counts: each is compared with the value."""
+"""What a number, a list or an object in an `enum` counts: each is compared with the value. Each value in it counts INNER."""
+INNER = 2
+COPIED = 20
+"""Characters that are copied into an error in the time of one unit of work."""
 
 
-def exceeds(schema: Schema, value: object, most: int) -> bool:
-    """Whether a validator of `schema` may have more work with a value than `most`, in schemas that it applies."""
+def exceeds(schema: Schema, value: object, most: int, *, errors: bool = False) -> bool:
+    """Whether a validator of `schema` may have more work with a value than `most`, in schemas that it applies; with
+    `errors`, also in errors that it builds."""
     try:
-        return _Count(schema, most).of(schema, [value]) > most
+        return _Count(schema, most, errors).of(schema, [value]) > most
     except (OverflowError, RecursionError):
         return True
 
@@ -65,7 +75,7 @@ def multiplies(schema: object) -> bool:
         inner: Iterable[object] = ()
         if isinstance(node, Mapping):
             here = cast("Mapping[str, object]", node)
-            if not MULTIPLYING.isdisjoint(here) or _compared(here):
+            if not MULTIPLYING.isdisjoint(here) or _compared(here) or looks(here):
                 return True
             inner = here.values()
         elif isinstance(node, list):
@@ -74,12 +84,27 @@ def multiplies(schema: object) -> bool:
     return False
 
 
+def schemas_inside(schema: object) -> int:
+    """How many schemas and other objects a schema consists of, itself among them."""
+    count = 0
+    todo: list[object] = [schema]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, Mapping):
+            count += 1
+            todo += cast("Mapping[str, object]", node).values()
+        elif isinstance(node, list):
+            todo += cast("list[object]", node)
+    return count
+
+
 class _Count:
     """Counts the work. Raises OverflowError once it is more than `most`."""
 
-    def __init__(self, root: Schema, most: int) -> None:
+    def __init__(self, root: Schema, most: int, errors: bool = False) -> None:
         self._root = root
         self._most = most
+        self._errors = errors
         self._left = most  # for the count itself
         self._known: dict[tuple[int, int], int] = {}  # of a schema and a single value: references repeat them
         self._open: set[tuple[int, int]] = set()
@@ -97,7 +122,9 @@ class _Count:
         self._left -= STEP + len(values)
         self._open.add(key)
         again = 1 if AGAIN.isdisjoint(node) else 2
-        count = (1 + _compared(node)) * len(values)
+        count = (1 + _compared(node)) * len(values) + match_work(node, values)
+        if self._errors:
+            count += sum(_copied(node, value) for value in values)
         for part in _in_place(node, self._root):
             count += again * (self.of(part, values) + (IN_PLACE - 1) * len(values))
             self._check(count)
@@ -119,8 +146,41 @@ def _compared(node: Mapping[str, Any]) -> int:
     choices, depending = node.get("enum"), node.get("dependentRequired")
     work = len(cast("Mapping[str, Any]", depending)) if isinstance(depending, Mapping) else 0
     if isinstance(choices, list):
-        work += CHOICE * sum(not isinstance(choice, str) for choice in cast("list[Any]", choices))
+        work += sum(
+            CHOICE + INNER * _inner(choice) for choice in cast("list[Any]", choices) if not isinstance(choice, str)
+        )
+    if isinstance(one := node.get("const"), list | dict):
+        work += INNER * _inner(cast("Any", one))
     return work
+
+
+def _inner(value: Any) -> int:
+    """The number of values in a list or an object, at every depth."""
+    if not isinstance(value, list | dict):
+        return 0
+    inner = cast("dict[str, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value)
+    return len(inner) + sum(map(_inner, inner))
+
+
+def _copied(node: Mapping[str, Any], value: Any) -> int:
+    """What the errors about a value itself count, in each of which it is copied: one, and one for each field that is
+    missing."""
+    if isinstance(value, str):
+        return len(value) // COPIED
+    missing = 1
+    if isinstance(value, Mapping):
+        missing += sum(name not in value for name in cast("list[Any]", node.get("required") or ()))
+    return missing * _bulk(value)
+
+
+def _bulk(value: Any) -> int:
+    """What a copy of a value counts."""
+    if isinstance(value, str):
+        return 1 + len(value) // COPIED
+    if not isinstance(value, list | dict):
+        return 1
+    inner = cast("dict[str, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value)
+    return 1 + sum(map(_bulk, inner))
 
 
 def _in_place(node: Mapping[str, Any], root: Schema) -> Iterator[Any]:
@@ -139,6 +199,8 @@ def _in_place(node: Mapping[str, Any], root: Schema) -> Iterator[Any]:
 def _below(node: Mapping[str, Any], values: list[Any]) -> Iterator[tuple[Any, list[Any]]]:
     """The schemas that may be applied to parts of the values, each with these parts."""
     yield from _fields(node.get("properties", {}), values)
+    if "propertyNames" in node:
+        yield node["propertyNames"], list(chain.from_iterable(_are(Mapping, values)))
     each = [*_each(node, MEMBERS), *node.get("patternProperties", {}).values()]
     members = list(chain.from_iterable(value.values() for value in _are(Mapping, values))) if each else []
     yield from ((part, members) for part in each)

@@ -51,16 +51,18 @@ TOKEN = re.compile(rf'[\[{{](?:[^\[\]{{}}"]++|{STRING}){{0,64}}+[\]}}]|{STRING}|
 """Matches a small container of scalars, a string, or a bracket. It never backtracks, so that its time is linear."""
 
 
-def loads(text: str, *, values: int = VALUES, levels: int = DEEPEST, **options: Callable[[str], Any]) -> Any:
-    """Like `json.loads`. `options` are `parse_constant` and `parse_float`. Raises ValueError, also for text of more than
-    `values` values, and RecursionError for text that nests deeper than `levels`, which are at most DEEPEST."""
+def loads(text: str, *, values: int = VALUES, levels: int = DEEPEST, **options: Callable[[Any], Any]) -> Any:
+    """Like `json.loads`. `options` are `parse_constant`, `parse_float` and `object_pairs_hook`. Raises ValueError, also
+    for text of more than `values` values, and RecursionError for text that nests deeper than `levels`, which are at most DEEPEST."""
     if has_more(text, values):
         raise ValueError(f"it contains more than {values:,} values")
     if len(text) < LARGE or text.count(":") + text.count("[") < MANY:
         value = json.loads(text, **cast("Any", options))
     else:
         decoder = STANDARD.JSONDecoder(**options)
-        decoder.scan_once = _Walker(large_containers(text), decoder.scan_once).scan
+        decoder.scan_once = _Walker(
+            large_containers(text), decoder.scan_once, decoder.object_pairs_hook or _as_dict
+        ).scan
         value = decoder.decode(text)
     if too_deep(text, value, levels):
         raise RecursionError(TOO_DEEP)
@@ -79,7 +81,7 @@ def exact_number(text: str) -> float | Digits:
     return value if not math.isfinite(value) or Decimal(repr(value)) == Decimal(text) else Digits(text)
 
 
-def loads_or(text: str, default: Any, *, values: int = VALUES, **options: Callable[[str], Any]) -> Any:
+def loads_or(text: str, default: Any, *, values: int = VALUES, **options: Callable[[Any], Any]) -> Any:
     """What `loads` gives; `default` for a text that is not JSON, nests too deep or has too many values."""
     try:
         return loads(text, values=values, levels=DEEPEST, **options)
@@ -164,15 +166,29 @@ def _nests_by_name(member: tuple[str, Any]) -> bool:
     return _nests(member[1])
 
 
+def _as_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The last value of each name counts."""
+    values: dict[str, Any] = {}
+    for at in range(0, len(pairs), PIECE):
+        values.update(pairs[at : at + PIECE])
+    return values
+
+
 class _Walker:
     """Parses a value at a position, with large containers walked member by member.
 
     It has no reference cycles, so that what it has read is freed at once.
     """
 
-    def __init__(self, large: set[int], scan_small: Callable[[str, int], tuple[Any, int]]) -> None:
+    def __init__(
+        self,
+        large: set[int],
+        scan_small: Callable[[str, int], tuple[Any, int]],
+        as_object: Callable[[Any], Any] = _as_dict,
+    ) -> None:
         self._large = large
         self._scan_small = scan_small
+        self._as_object = as_object
         self._names: dict[str, str] = {}
 
     def scan(self, text: str, at: int) -> tuple[Any, int]:
@@ -180,15 +196,7 @@ class _Walker:
             return self._scan_small(text, at)
         if text[at] == "[":
             return STANDARD.JSONArray((text, at + 1), self.scan)
-        return STANDARD.JSONObject((text, at + 1), True, self.scan, None, _as_dict, self._names)
-
-
-def _as_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The last value of each name counts."""
-    values: dict[str, Any] = {}
-    for at in range(0, len(pairs), PIECE):
-        values.update(pairs[at : at + PIECE])
-    return values
+        return STANDARD.JSONObject((text, at + 1), True, self.scan, None, self._as_object, self._names)
 
 
 def large_containers(text: str) -> set[int]:

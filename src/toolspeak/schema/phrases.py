@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Any, cast
 
+from ..types import Note
 from .kinds import DECIMAL, NAIVE
 
 
@@ -51,21 +53,43 @@ _ARTICLES = {**dict.fromkeys(_AN, "an "), **dict.fromkeys(_A, "a ")}
 
 def short(value: Any, at_most: int = 80) -> str:
     """A value as JSON, truncated to `at_most` characters, for a message."""
-    if isinstance(value, str):
-        value = value[: at_most * 2]
-    text = ""
     try:
-        for piece in _PIECES.iterencode(value):  # stops early: a million values are not written only to be cut off
-            text += piece
-            if len(text) > at_most:
-                break
+        text = _encode(_part(value, at_most, [at_most]))
     except (TypeError, ValueError, RecursionError):
         text = f"a {type(value).__name__}"
     return beginning(text, at_most)
 
 
-_PIECES = json.JSONEncoder(ensure_ascii=False, check_circular=False)
+_encode = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 """An encoder without the check for cycles, which itself keeps the value alive until the next garbage collection."""
+
+
+def _part(value: Any, at_most: int, left: list[int]) -> Any:
+    """The first values inside a value, as many as are `left`, with long texts cut: a million values, or a text of ten
+    megabytes, are not written only to be cut off."""
+    left[0] -= 1
+    if isinstance(value, str):
+        return value[: 2 * at_most]
+    if isinstance(value, dict):
+        items = takewhile(lambda _: left[0] >= 0, cast("dict[Any, Any]", value).items())
+        return {
+            name[: 2 * at_most] if isinstance(name, str) else name: _part(one, at_most, left) for name, one in items
+        }
+    if isinstance(value, list | tuple):
+        items = takewhile(lambda _: left[0] >= 0, cast("list[Any]", value))
+        return [_part(one, at_most, left) for one in items]
+    return value
+
+
+NOTES = 1_000
+"""Notes about one call. A list of 100,000 texts that are read as numbers has as many."""
+
+
+def first_of(notes: Sequence[Note]) -> tuple[Note, ...]:
+    """The notes about a call; of too many, the first and how many there are more."""
+    if len(notes) <= NOTES:
+        return tuple(notes)
+    return (*notes[:NOTES], Note(notes[NOTES].rule, f"{len(notes) - NOTES:,} more values like these"))
 
 
 def beginning(text: str, at_most: int) -> str:

@@ -11,6 +11,8 @@ from typing import Any, cast
 
 FEW = 8
 """Lists with up to this many items are not shrunk."""
+LONG = 1_000
+"""A text with more characters is cut."""
 
 Path = tuple[str | int, ...]
 
@@ -25,7 +27,8 @@ class TooMany(Exception):
 class Reduced:
     """A copy of an invalid value that is shrunk while it stays invalid.
 
-    `changed` are the places of lists and objects that lost items. Keys of the outermost object in `names` are kept.
+    `changed` are the places of lists and objects that lost items, and of texts that were cut. Keys of the outermost object
+    in `names` are kept.
     """
 
     def __init__(self, value: Mapping[str, Any], right: Callable[[Any], bool], names: Container[str] = ()) -> None:
@@ -57,12 +60,24 @@ class Reduced:
             holder[key] = list(items)
             if len(items) > FEW:
                 self._moved[path] = self._halve(holder, key, items, list, path)
+        elif isinstance(value, str):
+            self._cut(holder, key, value, path)
         value = holder[key]
         if isinstance(value, dict | list):
             inner = cast("Any", value)
             names: list[Any] = [*inner] if isinstance(value, dict) else [*range(len(inner))]
             for name in names:
                 self._shrink(inner, name, (*path, name))
+
+    def _cut(self, holder: Any, key: str | int, text: str, path: Path) -> None:
+        """Cuts a long text, if the value stays invalid."""
+        if len(text) <= LONG:
+            return
+        holder[key] = text[:LONG]
+        if self._right(self.value):
+            holder[key] = text
+        else:
+            self.changed.add(path)
 
     def places(self, path: Iterable[str | int]) -> Path:
         """Converts a path in the shrunk value to one in the original."""

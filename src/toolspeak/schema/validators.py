@@ -15,7 +15,7 @@ from typing import Any, NoReturn, Protocol, cast
 from ..errors import InvalidTool
 from ..types import Schema
 from .bounded_cache import BoundedCache
-from .evaluations import CHECKED, exceeds, multiplies
+from .evaluations import CHECKED, exceeds, multiplies, schemas_inside
 from .phrases import expected, schema_of, short, spoken
 from .text_grammars import KEYWORD, Fits
 from .walk import escape, nodes, rebuild, resolve
@@ -33,15 +33,21 @@ class Judge(Protocol):
 class Referring:
     """The validator of a schema that may apply many schemas to a value, so that its work is counted before; see `exceeds`."""
 
-    def __init__(self, validator: Judge) -> None:
+    def __init__(self, validator: Judge, schema: Schema) -> None:
         self.is_valid = validator.is_valid
         self.iter_errors = validator.iter_errors
+        self.schemas = schemas_inside(schema)
 
 
 JUDGES, BRANCHES = 64_000_000, 16_000_000
 """Bytes of the cached validators: of whole schemas, and of the alternatives inside them."""
 PATTERNS = 16_000_000
 """Bytes that the compiled patterns of one schema may take. Compiling so many takes about a tenth of a second."""
+
+EACH_SCHEMA = 40
+"""Microseconds to compile a schema inside a schema, or to explain that a value is none of its alternatives."""
+TOGETHER = 16
+"""Characters that are checked against one schema in a microsecond, if all the schemas inside may be applied to each part."""
 
 _judges = BoundedCache[int, tuple[Schema, Judge]](JUDGES)
 _branches = BoundedCache[tuple[int, int], tuple[Schema, Schema, Judge]](BRANCHES)
@@ -70,14 +76,23 @@ def judge(schema: Schema, tool: str = "") -> Judge:
         message = f"its patterns take about {patterns // 1_000_000:,} MB when they are compiled, and may take {PATTERNS // 1_000_000}"
         raise InvalidTool(f"{schema_of(tool)} cannot be taken: {message}. Make them fewer, or repeat less", tool=tool)
     validator = _compile(whole, tool)
-    validator = Referring(validator) if multiplies(schema) else validator
+    validator = Referring(validator, schema) if multiplies(schema) else validator
     _judges.put(id(schema), (schema, validator), size)  # keeping the schema alive keeps its id unique
     return validator
 
 
-def too_much(judge: Judge, schema: Schema, value: object, most: int = CHECKED) -> bool:
-    """Whether a validator may have more work with a value than `most`, because its schema multiplies it."""
-    return exceeds(schema, value, most) if isinstance(judge, Referring) else False
+def too_much(judge: Judge, schema: Schema, value: object) -> bool:
+    """Whether a validator may have more work with a value than CHECKED, because its schema multiplies it."""
+    return exceeds(schema, value, CHECKED) if isinstance(judge, Referring) else False
+
+
+def check_cost(schema: Schema, length: int) -> int:
+    """An estimate of what it costs to check JSON text of so many characters, in microseconds. It is 0 if the work only
+    grows with the text. A schema that was never used is compiled first."""
+    known = _judges.get(id(schema))
+    if known is None or known[0] is not schema:
+        return EACH_SCHEMA * schemas_inside(schema)
+    return known[1].schemas * (EACH_SCHEMA + length // TOGETHER) if isinstance(known[1], Referring) else 0
 
 
 def branch_judge(root: Schema, branch: Schema) -> Judge:

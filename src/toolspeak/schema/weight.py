@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from ..types import Schema
+from .pattern_cost import LOOKS
 
 EACH = 4_096
 """Bytes of the smallest validator."""
@@ -27,7 +28,6 @@ LETTER, MOST_OF_ALL, CLASS = 110, 2_500, 60_000
 EITHER_CASE = 8
 """The factor for a pattern that ignores case."""
 
-LOOKS = re.compile(r"\(\?<?[=!]|\\[1-9k]")
 CASELESS = re.compile(r"\(\?[a-zA-Z]*i")
 ATOM = re.compile(
     r"""(?P<open>\((?:\?(?:<?[=!]|<[^>]*>|P<[^>]*>|[a-zA-Z-]*:?))?)|(?P<close>\))

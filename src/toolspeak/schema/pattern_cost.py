@@ -1,0 +1,79 @@
+"""Counts what it costs to match the patterns and formats of a schema with texts, before they are matched.
+
+A pattern without lookaround and back-references is matched in linear time. One with them needs another engine: it may look
+at the rest of the text from each character, so that it takes the square of the length, for each lookaround in it. The
+factors were measured with jsonschema-rs 0.60; a unit of work takes about 0.1 microseconds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from math import prod
+from typing import Any, cast
+
+LOOKS = re.compile(r"\(\?<?[=!]|\\[1-9k]")
+"""Matches a lookaround or a back-reference in a pattern."""
+REPEATED = re.compile(r"\)\{(\d+)(?:,(\d*))?\}")
+"""Matches the number of repetitions of a group, in which a lookaround may be."""
+LINEAR, SQUARE = 50, 50
+"""Characters that one unit of work matches: of a text, and of the square of its length."""
+TRIED = 5_000
+"""The square of a text that is matched in no time: a lookaround in it is not counted."""
+SLOW_FORMATS = ("idn-email", "idn-hostname")
+"""Formats of which each character is looked up in a table. A property may have the name `format`, so nothing is hashed."""
+
+
+def looks(node: Mapping[str, Any]) -> bool:
+    """Whether a schema matches texts in a time that may be out of proportion to their length."""
+    return node.get("format") in SLOW_FORMATS or any(map(_lookarounds, [*_pattern(node), *_name_patterns(node)]))
+
+
+def match_work(node: Mapping[str, Any], values: Iterable[Any]) -> int:
+    """The work of matching the patterns and the format of a schema with those of the values that are texts or have
+    names."""
+    work = 0
+    if "pattern" in node or "format" in node:
+        texts = [len(value) for value in values if isinstance(value, str)]
+        work += sum(_of(pattern, texts) for pattern in _pattern(node)) + _format_work(node.get("format"), sum(texts))
+    if patterns := _name_patterns(node):
+        objects = [cast("Mapping[str, Any]", value) for value in values if isinstance(value, Mapping)]
+        names = [len(name) for value in objects for name in value]
+        work += sum(_of(pattern, names) for pattern in patterns)
+    return work
+
+
+def _pattern(node: Mapping[str, Any]) -> list[str]:
+    pattern = node.get("pattern")
+    return [pattern] if isinstance(pattern, str) else []
+
+
+def _name_patterns(node: Mapping[str, Any]) -> list[str]:
+    patterns = node.get("patternProperties")
+    return list(map(str, cast("Mapping[str, Any]", patterns))) if isinstance(patterns, Mapping) else []
+
+
+def _format_work(name: Any, length: int) -> int:
+    if name is None:
+        return 0
+    return length if name in SLOW_FORMATS else length // LINEAR
+
+
+def _of(pattern: str, lengths: list[int]) -> int:
+    """The work of matching a pattern with texts of these lengths."""
+    work = sum(lengths) // LINEAR
+    if around := _lookarounds(pattern):
+        squares = (length * length for length in lengths)
+        work += around * sum(square for square in squares if square > TRIED) // SQUARE
+    return work
+
+
+@lru_cache(4096)
+def _lookarounds(pattern: str) -> int:
+    """How often a lookaround or a back-reference of a pattern may be tried from one character of a text."""
+    count = len(LOOKS.findall(pattern))
+    if not count:
+        return 0
+    times = [int(most if most.isdigit() else least) for least, most in REPEATED.findall(pattern)]
+    return count * prod(max(1, min(1_000, one)) for one in times)

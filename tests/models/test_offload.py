@@ -1,0 +1,52 @@
+"""Where a reply is checked depends on what its schema makes of it, not only on its length."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from typing import Any
+
+import pytest
+
+from toolspeak.models.offload import PlanEnd, next_effect
+from toolspeak.plan.effects import Ask, Plan
+from toolspeak.schema.check import check
+from toolspeak.schema.infer import as_tool
+from toolspeak.types import Reply, Request, ToolCall
+
+
+def _kinds(count: int) -> list[dict[str, Any]]:
+    return [{"type": "object", "properties": {"k": {"const": i}}, "required": ["k"]} for i in range(count)]
+
+
+def _checking() -> Plan[int]:
+    """Ends with the thread that it ran in after the reply."""
+    yield Ask(Request())
+    return threading.get_ident()
+
+
+@pytest.mark.parametrize("used", [False, True], ids=["compiled first", "compiled before"])
+@pytest.mark.parametrize(
+    ("schema", "argument", "beside"),
+    [
+        ({"anyOf": _kinds(1_500)}, {"k": "q"}, True),
+        ({"type": "array", "items": {"anyOf": _kinds(300)}}, [{"k": 1}] * 500, True),
+        ({"anyOf": _kinds(3)}, {"k": 1}, False),
+        ({"type": "array", "items": {"type": "integer"}}, [1] * 5_000, False),
+    ],
+    ids=["many alternatives", "many items", "few", "none"],
+)
+def test_a_short_call_of_a_schema_with_many_alternatives_is_checked_beside_the_loop(
+    schema: dict[str, Any], argument: Any, beside: bool, used: bool
+) -> None:
+    tool = as_tool({"name": "f", "parameters": {"type": "object", "properties": {"x": schema}}})
+    arguments = {"x": argument}
+    if used:
+        check(tool, arguments)
+    reply = Reply(calls=(ToolCall("1", "f", arguments, json=json.dumps(arguments)),))
+    plan = _checking()
+    next(plan)
+    with pytest.raises(PlanEnd) as end:
+        asyncio.run(next_effect(plan, reply, None, Ask(Request(tools=(tool,)))))
+    assert (end.value.value != threading.get_ident()) is beside
