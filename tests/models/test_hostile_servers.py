@@ -91,6 +91,25 @@ def test_chunks_that_arrive_at_once_are_parsed_once(monkeypatch: pytest.MonkeyPa
     assert steps[0] < 50
 
 
+@pytest.mark.parametrize("options", [{}, {"resume_parser": False}])
+def test_a_paused_connection_continues_as_its_version_of_aiohttp_has_it(
+    options: dict[str, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With aiohttp 3.13, a reply that was read slowly ended in a TypeError: there, `resume_reading` has no parameters."""
+    calls: list[dict[str, bool]] = []
+    monkeypatch.setattr(ResponseHandler, "resume_reading", lambda _self, **options: calls.append(options))
+
+    async def resumed() -> None:
+        connection = bounded_connection.BoundedConnection(asyncio.get_running_loop())
+        connection.resume_reading(**options)
+        assert calls == []
+        connection._reading_paused = True
+        connection.resume_reading(**options)
+
+    asyncio.run(resumed())
+    assert calls == [options]
+
+
 @pytest.mark.parametrize("stream", [True, False])
 def test_a_long_part_is_parsed_beside_the_event_loop(stream: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """An event with 150,000 choices stopped the loop for a fifth of a second."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
+from typing import Any
 
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
@@ -31,11 +32,11 @@ class BoundedConnection(ResponseHandler):
                     self.transport.close()
                 return
 
-    def resume_reading(self, resume_parser: bool = True) -> None:
-        """Continue a paused connection. aiohttp calls this after each chunk of a body, and parses again even if it was
-        not paused, when nothing is left to parse."""
+    def resume_reading(self, *args: Any, **options: Any) -> None:
+        """Continue a paused connection. aiohttp (3.14) calls this after each chunk of a body, and parses again even if it
+        was not paused, when nothing is left to parse. Earlier versions have no parameters."""
         if self._reading_paused:
-            super().resume_reading(resume_parser)
+            super().resume_reading(*args, **options)
 
 
 def bounded(connector: aiohttp.TCPConnector) -> aiohttp.TCPConnector:
