@@ -70,8 +70,8 @@ async def play(
 ) -> AsyncGenerator[Event | Done[T], None]:
     """The events of a plan as they arrive, and last `Done` with its value. Errors are first raised inside the plan.
 
-    `begun` is the effect that a plan was already advanced to. `others` are models that it may ask by name (`Ask.by`). After
-    `seconds` the effect is cancelled, and LimitReached raised in the plan. Steps are logged at `level`; texts at DEBUG.
+    `begun`: the effect that a plan was already advanced to. `others`: models that it may ask by name (`Ask.by`). After
+    `seconds` the effect is cancelled and the plan gets LimitReached. `level` is that of the log; texts are at DEBUG only.
     """
     deadline = None if seconds is None else asyncio.get_running_loop().time() + seconds
     outcome: Any = None

@@ -106,8 +106,8 @@ def _unexplained(arguments: object) -> Problem:
 
 def _too_much(arguments: object) -> Problem:
     """The problem of arguments that cannot be checked in a bounded time."""
-    why = "the schema has so many alternatives, or refers to itself in so many ways, that they cannot be checked"
-    message = f"the arguments have too many values, or nest too deep: {why}. Give fewer, or nest them less"
+    why = "the schema has so many alternatives, references to itself or such a pattern that they cannot be checked"
+    message = f"the arguments have too many or too long values, or nest too deep: {why}. Give fewer or shorter ones"
     return Problem("", "arguments that can be checked", short(arguments), message)
 
 
@@ -139,8 +139,7 @@ def _collective_problem(error: TooMany, names: Names) -> Problem:
 
 def repeated(text: str) -> list[Problem]:
     """Names with two values in a call's JSON text. Neither value can be chosen, so the call cannot be run."""
-    names = [text for text, colon in STRING(text) if colon] if len(text) < nonblocking_json.LARGE else ["\\"]
-    if len(names) == len(set(names)) and not any("\\" in name for name in names):
+    if _names_differ(text):
         return []
     duplicates: list[str] = []
 
@@ -156,6 +155,14 @@ def repeated(text: str) -> list[Problem]:
         Problem("", "every name once", f"{name} twice", f"the arguments give {name!r} twice; give it once")
         for name in duplicates[:AT_MOST]
     ]
+
+
+def _names_differ(text: str) -> bool:
+    """Whether all names in a short JSON text differ at a glance: whichever object they are in, and without escapes."""
+    if len(text) >= nonblocking_json.LARGE:
+        return False
+    names = [text for text, colon in STRING(text) if colon]
+    return len(names) == len(set(names)) and not any("\\" in name for name in names)
 
 
 def _without_types(errors: list[Any]) -> list[Any]:

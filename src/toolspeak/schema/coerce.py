@@ -20,7 +20,7 @@ from typing import Any, cast
 from ..types import Note, Schema, Tool
 from .kinds import takes_digits
 from .nonblocking_json import Digits, exact_number, loads, loads_or
-from .phrases import first_of, short
+from .phrases import limited_notes, short
 from .validators import branch_judge, judge, too_much
 from .walk import escape, resolve
 
@@ -60,7 +60,7 @@ def coerce(tool: Tool[..., Any], arguments: Mapping[str, Any], text: str = "") -
             exact = loads_or(text, None, parse_float=exact_number)
             values = cast("dict[str, Any]", walk.decimals(values, exact, tool.parameters, "", 0))
         coerced = values if valid else cast("dict[str, Any]", walk.value(values, tool.parameters, "", 0))
-        return (walk.integers(coerced, tool.parameters) if _has_float(coerced) else coerced), first_of(walk.notes)
+        return (walk.integers(coerced, tool.parameters) if _has_float(coerced) else coerced), limited_notes(walk.notes)
     except WorkExceeded:
         return values, ()
 

@@ -20,7 +20,7 @@ from itertools import chain
 from typing import Any, cast
 
 from ..types import Schema
-from .pattern_cost import looks, match_work
+from .pattern_cost import match_work, slow_to_match
 from .walk import resolve
 
 MEMBERS = ("additionalProperties", "unevaluatedProperties")
@@ -70,32 +70,25 @@ def exceeds(schema: Schema, value: object, most: int, *, errors: bool = False) -
 
 def multiplies(schema: object) -> bool:
     """Whether a schema may apply several schemas to a value, or compare it with many. Otherwise nothing is counted."""
-    todo = [schema]
-    for node in todo:
-        inner: Iterable[object] = ()
-        if isinstance(node, Mapping):
-            here = cast("Mapping[str, object]", node)
-            if not MULTIPLYING.isdisjoint(here) or _compared(here) or looks(here):
-                return True
-            inner = here.values()
-        elif isinstance(node, list):
-            inner = cast("list[object]", node)
-        todo += [part for part in inner if part.__class__ not in SCALARS]
-    return False
+    return any(not MULTIPLYING.isdisjoint(node) or _compared(node) or slow_to_match(node) for node in _objects(schema))
 
 
 def schemas_inside(schema: object) -> int:
     """How many schemas and other objects a schema consists of, itself among them."""
-    count = 0
-    todo: list[object] = [schema]
-    while todo:
-        node = todo.pop()
+    return sum(1 for _ in _objects(schema))
+
+
+def _objects(schema: object) -> Iterator[Mapping[str, Any]]:
+    todo = [schema]
+    for node in todo:
+        inner: Iterable[object] = ()
         if isinstance(node, Mapping):
-            count += 1
-            todo += cast("Mapping[str, object]", node).values()
+            here = cast("Mapping[str, Any]", node)
+            yield here
+            inner = here.values()
         elif isinstance(node, list):
-            todo += cast("list[object]", node)
-    return count
+            inner = cast("list[object]", node)
+        todo += [part for part in inner if part.__class__ not in SCALARS]
 
 
 class _Count:
@@ -147,19 +140,11 @@ def _compared(node: Mapping[str, Any]) -> int:
     work = len(cast("Mapping[str, Any]", depending)) if isinstance(depending, Mapping) else 0
     if isinstance(choices, list):
         work += sum(
-            CHOICE + INNER * _inner(choice) for choice in cast("list[Any]", choices) if not isinstance(choice, str)
+            CHOICE + INNER * (_size(choice) - 1) for choice in cast("list[Any]", choices) if not isinstance(choice, str)
         )
     if isinstance(one := node.get("const"), list | dict):
-        work += INNER * _inner(cast("Any", one))
+        work += INNER * (_size(cast("Any", one)) - 1)
     return work
-
-
-def _inner(value: Any) -> int:
-    """The number of values in a list or an object, at every depth."""
-    if not isinstance(value, list | dict):
-        return 0
-    inner = cast("dict[str, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value)
-    return len(inner) + sum(map(_inner, inner))
 
 
 def _copied(node: Mapping[str, Any], value: Any) -> int:
@@ -170,17 +155,21 @@ def _copied(node: Mapping[str, Any], value: Any) -> int:
     missing = 1
     if isinstance(value, Mapping):
         missing += sum(name not in value for name in cast("list[Any]", node.get("required") or ()))
-    return missing * _bulk(value)
+    return missing * _size(value, COPIED)
 
 
-def _bulk(value: Any) -> int:
-    """What a copy of a value counts."""
-    if isinstance(value, str):
-        return 1 + len(value) // COPIED
-    if not isinstance(value, list | dict):
-        return 1
-    inner = cast("dict[str, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value)
-    return 1 + sum(map(_bulk, inner))
+def _size(value: Any, characters: int = 0) -> int:
+    """The number of values in a value, itself among them. With `characters`, so many of a text count as one more."""
+    count, todo = 0, [value]
+    for part in todo:
+        count += 1
+        if isinstance(part, str):
+            count += len(part) // characters if characters else 0
+        elif isinstance(part, dict):
+            todo += cast("dict[str, Any]", part).values()
+        elif isinstance(part, list):
+            todo += cast("list[Any]", part)
+    return count
 
 
 def _in_place(node: Mapping[str, Any], root: Schema) -> Iterator[Any]:

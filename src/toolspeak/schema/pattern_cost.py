@@ -19,13 +19,13 @@ REPEATED = re.compile(r"\)\{(\d+)(?:,(\d*))?\}")
 """Matches the number of repetitions of a group, in which a lookaround may be."""
 LINEAR, SQUARE = 50, 50
 """Characters that one unit of work matches: of a text, and of the square of its length."""
-TRIED = 5_000
+NEGLIGIBLE = 5_000
 """The square of a text that is matched in no time: a lookaround in it is not counted."""
 SLOW_FORMATS = ("idn-email", "idn-hostname")
 """Formats of which each character is looked up in a table. A property may have the name `format`, so nothing is hashed."""
 
 
-def looks(node: Mapping[str, Any]) -> bool:
+def slow_to_match(node: Mapping[str, Any]) -> bool:
     """Whether a schema matches texts in a time that may be out of proportion to their length."""
     return node.get("format") in SLOW_FORMATS or any(map(_lookarounds, [*_pattern(node), *_name_patterns(node)]))
 
@@ -65,7 +65,7 @@ def _of(pattern: str, lengths: list[int]) -> int:
     work = sum(lengths) // LINEAR
     if around := _lookarounds(pattern):
         squares = (length * length for length in lengths)
-        work += around * sum(square for square in squares if square > TRIED) // SQUARE
+        work += around * sum(square for square in squares if square > NEGLIGIBLE) // SQUARE
     return work
 
 

@@ -85,7 +85,7 @@ NOTES = 1_000
 """Notes about one call. A list of 100,000 texts that are read as numbers has as many."""
 
 
-def first_of(notes: Sequence[Note]) -> tuple[Note, ...]:
+def limited_notes(notes: Sequence[Note]) -> tuple[Note, ...]:
     """The notes about a call; of too many, the first and how many there are more."""
     if len(notes) <= NOTES:
         return tuple(notes)

@@ -46,7 +46,7 @@ PATTERNS = 16_000_000
 
 EACH_SCHEMA = 40
 """Microseconds to compile a schema inside a schema, or to explain that a value is none of its alternatives."""
-TOGETHER = 16
+CHARACTERS = 16
 """Characters that are checked against one schema in a microsecond, if all the schemas inside may be applied to each part."""
 
 _judges = BoundedCache[int, tuple[Schema, Judge]](JUDGES)
@@ -92,7 +92,7 @@ def check_cost(schema: Schema, length: int) -> int:
     known = _judges.get(id(schema))
     if known is None or known[0] is not schema:
         return EACH_SCHEMA * schemas_inside(schema)
-    return known[1].schemas * (EACH_SCHEMA + length // TOGETHER) if isinstance(known[1], Referring) else 0
+    return known[1].schemas * (EACH_SCHEMA + length // CHARACTERS) if isinstance(known[1], Referring) else 0
 
 
 def branch_judge(root: Schema, branch: Schema) -> Judge:
