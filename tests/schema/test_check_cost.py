@@ -119,7 +119,7 @@ def test_of_a_long_name_the_beginning_is_compared() -> None:
     assert letters[0] < 1_000
 
 
-LOOKS = ["(?=a)(?:ab)*c$", "^(?!.*x)a*$", r"(a+)\1c"]
+LOOKS = ["(?=a)(?:ab)*c$", "^.*(?=.*x)c", r"(a+)\1c", "^(?=a)b|(?:ab)*c$", "^(?=.*(?!.*b)c)c", "^(?:(?!.*c)a)*$"]
 
 
 @pytest.mark.parametrize("pattern", LOOKS)
@@ -129,6 +129,42 @@ def test_a_pattern_that_looks_around_is_not_matched_with_a_long_text(pattern: st
     assert "cannot be checked" not in check(tool, {"x": "ab" * 500})[0].message
     (problem,) = check(tool, {"x": "ab" * 50_000})
     assert "cannot be checked" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("pattern", "right", "wrong"),
+    [
+        ("^(?!.*bad).*$", "x", "bad"),
+        ("^(?=.*[0-9])[a-z0-9]+$", "a1", "-"),
+        (r"^(?!.*[)(|])(?!.*\))(?=.*(?:b|c))[ab]*$", "ab", "-"),
+    ],
+)
+def test_lookaheads_at_the_beginning_are_matched_with_a_long_text(pattern: str, right: str, wrong: str) -> None:
+    """A text of 8,000 characters was refused, though these patterns take linear time."""
+    tool = _tool({"type": "string", "pattern": pattern})
+    assert check(tool, {"x": right * 50_000}) == []
+    assert check(tool, {"x": right * 50 + wrong})[0].path == "/x"
+    assert check(tool, {"x": right * 50_000 + wrong})[0].path == "/x"
+
+
+def test_a_wrong_text_is_explained_though_its_pattern_looks_around() -> None:
+    (problem,) = check(_tool({"type": "string", "pattern": "(?=.*[0-9])[a-z0-9]+$"}), {"x": "a" * 5_000})
+    assert problem.path == "/x"
+    assert problem.expected.startswith("a string that matches")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "enum": ["inside", "outside"]},
+        {"anyOf": [{"type": "integer"}, {"enum": ["now", "later"]}]},
+        {"type": "string", "pattern": "^(?=.*[0-9])[a-z0-9]+$"},
+    ],
+)
+def test_the_place_of_a_wrong_text_is_told_though_it_is_too_long_to_explain(schema: dict[str, Any]) -> None:
+    (problem,) = check(_tool(schema), {"x": "a" * 5_000_000})
+    assert problem.path == "/x"
+    assert "5,000,000 characters" in problem.message
 
 
 def test_a_pattern_without_lookaround_is_matched_with_a_long_text() -> None:

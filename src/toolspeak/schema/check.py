@@ -13,7 +13,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from itertools import islice
+from operator import getitem
 from typing import Any, cast
 
 from ..types import Problem, Tool
@@ -95,13 +97,23 @@ def _first(tool: Tool[..., Any], arguments: Mapping[str, Any], judged: Judge) ->
         return [_unexplained(arguments)]
     errors = [RelocatedError(error, reduced.places) for error in judged.iter_errors(reduced.value)]
     relevant = [error for error in errors if not _due_to_omission(error, arguments, reduced)]
-    return _problems_of(tool, iter(relevant)) or [_unexplained(arguments)]
+    return _problems_of(tool, iter(relevant)) or [_unexplained(arguments, errors)]
 
 
-def _unexplained(arguments: object) -> Problem:
-    """The problem of wrong arguments of which it would take too long to say what is wrong."""
+def _unexplained(arguments: Any, errors: Sequence[Any] = ()) -> Problem:
+    """The problem of wrong arguments of which it would take too long to say what is wrong. If all `errors` are about a
+    single text that was cut, the text is wrong, though maybe not as they say."""
     where = "what the schema says"
-    return Problem("", where, short(arguments), f"the arguments must be {where}; they are too many to say what is not")
+    places = {tuple(error.instance_path) for error in errors}
+    path = places.pop() if len(places) == 1 else ()
+    value: Any = reduce(getitem, path, arguments)
+    if not isinstance(value, str):
+        return Problem(
+            "", where, short(arguments), f"the arguments must be {where}; they are too many to say what is not"
+        )
+    pointer = "".join("/" + escape(str(part)) for part in path)
+    message = f"the text at {pointer}, of {len(value):,} characters, must be {where}; it is too long to say what is not"
+    return Problem(pointer, where, short(value), f"{message}. Give a shorter one")
 
 
 def _too_much(arguments: object) -> Problem:

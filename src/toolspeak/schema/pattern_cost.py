@@ -1,7 +1,8 @@
 """Counts what it costs to match the patterns and formats of a schema with texts, before they are matched.
 
 A pattern without lookaround and back-references is matched in linear time. One with them needs another engine: it may look
-at the rest of the text from each character, so that it takes the square of the length, for each lookaround in it. The
+at the rest of the text from each character, so that it takes the square of the length, for each lookaround in it. The usual
+ones, such as `^(?=.*[0-9])[a-z0-9]+$`, are tried at the beginning of the text alone, and take linear time too. The
 factors were measured with jsonschema-rs 0.60; a unit of work takes about 0.1 microseconds.
 """
 
@@ -17,6 +18,9 @@ LOOKS = re.compile(r"\(\?<?[=!]|\\[1-9k]")
 """Matches a lookaround or a back-reference in a pattern."""
 REPEATED = re.compile(r"\)\{(\d+)(?:,(\d*))?\}")
 """Matches the number of repetitions of a group, in which a lookaround may be."""
+LOOKAHEADS = ("(?=", "(?!")
+TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?[=!]|.", re.DOTALL)
+"""Matches a part of a pattern: an escape, a class, the beginning of a lookahead, or a character."""
 LINEAR, SQUARE = 50, 50
 """Characters that one unit of work matches: of a text, and of the square of its length."""
 NEGLIGIBLE = 5_000
@@ -62,7 +66,8 @@ def _format_work(name: Any, length: int) -> int:
 
 def _of(pattern: str, lengths: list[int]) -> int:
     """The work of matching a pattern with texts of these lengths."""
-    work = sum(lengths) // LINEAR
+    first = _tried_once(pattern)
+    work = (1 + first) * sum(lengths) // LINEAR
     if around := _lookarounds(pattern):
         squares = (length * length for length in lengths)
         work += around * sum(square for square in squares if square > NEGLIGIBLE) // SQUARE
@@ -72,8 +77,26 @@ def _of(pattern: str, lengths: list[int]) -> int:
 @lru_cache(4096)
 def _lookarounds(pattern: str) -> int:
     """How often a lookaround or a back-reference of a pattern may be tried from one character of a text."""
-    count = len(LOOKS.findall(pattern))
+    count = len(LOOKS.findall(pattern)) - _tried_once(pattern)
     if not count:
         return 0
     times = [int(most if most.isdigit() else least) for least, most in REPEATED.findall(pattern)]
     return count * prod(max(1, min(1_000, one)) for one in times)
+
+
+@lru_cache(4096)
+def _tried_once(pattern: str) -> int:
+    """How many lookaheads are tried at the beginning of a text alone: those right after a `^` that is in front of the whole
+    pattern. Those inside them are not."""
+    count = depth = 0
+    at_start = pattern.startswith("^")
+    for part in TOKEN.findall(pattern, 1) if at_start else ():
+        if depth == 0:
+            if part == "|":  # the next alternative may begin anywhere
+                return 0
+            if at_start:
+                at_start = part in LOOKAHEADS
+                count += at_start
+        depth += part.startswith("(")
+        depth -= part == ")"
+    return count
