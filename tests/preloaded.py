@@ -35,6 +35,7 @@ LOADED = [
     "toolspeak.models.embedded.local",
     "toolspeak.models.fallback",
     "toolspeak.search.paged_results",
+    "toolspeak.sources.mcp",
     "toolspeak.verbs",
     "toolspeak.gateway.app",
     "toolspeak.gateway.serve.server",
@@ -42,6 +43,9 @@ LOADED = [
     *(f"toolspeak.dialects.{file.stem}" for file in Path(toolspeak.__path__[0], "dialects").glob("[a-z]*.py")),
     "docstring_parser",
     "jsonschema_rs",
+    "mcp.server.mcpserver",
+    "mcp_types._v2025_11_25",
+    "mcp_types._v2026_07_28",
     "pydantic.type_adapter",
     "rich.console",
     "uvicorn",
@@ -93,6 +97,7 @@ class Started:
         stdout: int | None = None,
         stderr: int | None = None,
         env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
         text: bool = False,
         start_new_session: bool = False,
         terminal: bool = False,
@@ -110,7 +115,7 @@ class Started:
         session = start_new_session or terminal
         environment = dict(os.environ if env is None else env)
         self._process = _processes.Process(
-            target=_main, args=(self.args, os.getcwd(), environment, sent, session, terminal)
+            target=_main, args=(self.args, str(cwd or Path.cwd()), environment, sent, session, terminal)
         )
         self._process.start()
         self.pid = self._process.pid or 0

@@ -19,6 +19,7 @@ import openai
 import pytest
 
 from oauth_world import browse, oauth_world
+from preloaded import Started
 from replies import hermes_call
 from toolspeak.errors import UsageError
 from toolspeak.gateway.access.keys import digest, hashed
@@ -67,12 +68,12 @@ def file(tmp_path: Path) -> Path:
 @pytest.fixture(params=["stdio", "http"])
 def server(request: pytest.FixtureRequest, file: Path) -> Iterator[McpServer]:
     """A real MCP server, started by the gateway or running already."""
-    command = (sys.executable, "-m", "toolspeak", "mcp", "--tools", str(file))
+    command = ("mcp", "--tools", str(file))
     shared: dict[str, Any] = {"prefix": "notes_", "pins": str(file.parent / "pins.json")}
     if request.param == "stdio":
-        yield McpServer(command, cwd=str(file.parent), **shared)
+        yield McpServer((sys.executable, "-m", "toolspeak", *command), cwd=str(file.parent), **shared)
         return
-    process = subprocess.Popen([*command, "--http", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True, cwd=file.parent)
+    process = Started([*command, "--http", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True, cwd=file.parent)
     try:
         assert process.stderr
         found = next(found for line in process.stderr if (found := re.search(r"http://\S+", line)))

@@ -112,7 +112,7 @@ def test_the_parts_of_a_character_count(url: str) -> None:
 def test_the_same_calls_through_a_server_as_in_process(url: str) -> None:
     remote, local = ts.model(f"{url}/v1#any", key=KEY), ts.model("local")
     calls = 0
-    for question, tools in (rows := thinned(QUESTIONS, 3)):
+    for question, tools in (rows := thinned(QUESTIONS, 6)):
         there, here = (ts.decide(question, tools=tools, model=one, tries=1, max_tokens=32) for one in (remote, local))
         assert [(call.name, call.arguments) for call in there.calls] == [
             (call.name, call.arguments) for call in here.calls
@@ -121,6 +121,7 @@ def test_the_same_calls_through_a_server_as_in_process(url: str) -> None:
     assert calls >= len(rows) * 5 // 12
 
 
+@pytest.mark.costly
 def test_what_the_probe_finds_decides_alike(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLSPEAK_CACHE", str(tmp_path))
     probed = Adaptive(Http(url, key=KEY), look=False)

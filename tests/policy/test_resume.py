@@ -345,7 +345,7 @@ def test_pending_is_plain_data() -> None:
     assert json.loads(json.dumps(dataclasses.asdict(one)))["arguments"] == {"path": "a"}
 
 
-KILLED = 50 if is_fast() else 1000
+KILLED = 25 if is_fast() else 1000
 KILLS = Path(__file__).with_name("approval_kills.py")
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import toolspeak as ts
+from preloaded import Started
 
 mcp = pytest.importorskip("mcp", reason="the extra mcp is not installed")
 types: Any = pytest.importorskip("mcp.types", reason="the extra mcp is not installed")
@@ -82,9 +83,7 @@ async def over_stdio(command: list[str], **options: Any) -> AsyncIterator[Any]:
 
 @asynccontextmanager
 async def over_http(command: list[str], **options: Any) -> AsyncIterator[Any]:
-    with subprocess.Popen(
-        [*command, "--http", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True, env={**os.environ, **ENV}
-    ) as server:
+    with Started([*command[3:], "--http", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         hello = next(line for line in iter(server.stderr.readline, "") if line.startswith("serving"))
         async with mcp.Client(hello.split()[-1], **options) as client:

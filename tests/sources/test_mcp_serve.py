@@ -18,7 +18,9 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+import preloaded
 import toolspeak as ts
+from preloaded import Started
 from toolspeak.cli import main as command_line
 
 mcp = pytest.importorskip("mcp", reason="the extra mcp is not installed")
@@ -165,9 +167,7 @@ def test_a_call_that_is_cancelled_ends(functions: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it(functions: Path, tmp_path: Path, number: int) -> None:
-    with subprocess.Popen(
-        [*TOOLSPEAK, "mcp", "-t", str(functions)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as server:
+    with Started(["mcp", "-t", str(functions)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
         assert server.stdin is not None
         assert server.stdout is not None
         about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
@@ -201,8 +201,8 @@ def test_it_ends_with_its_input_and_writes_the_protocol_alone(functions: Path) -
 
 @contextmanager
 def over_http(functions: Path) -> Iterator[str]:
-    command = [*TOOLSPEAK, "mcp", "--tools", str(functions), "--http", "127.0.0.1:0"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+    command = ["mcp", "--tools", str(functions), "--http", "127.0.0.1:0"]
+    with Started(command, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         lines = iter(server.stderr)
         hello = next(line for line in lines if line.startswith("serving"))
@@ -243,9 +243,9 @@ def test_over_http(functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_what_it_asks_for(functions: Path) -> None:
     def told(*args: str) -> str:
-        done = subprocess.run([*TOOLSPEAK, "mcp", *args], capture_output=True, text=True, timeout=800)
-        assert (done.returncode, done.stdout) == (2, "")
-        return done.stderr
+        done = preloaded.run(["mcp", *args], b"", {}, 800)
+        assert (done.returncode, done.stdout) == (2, b"")
+        return done.stderr.decode()
 
     assert "no tools: expected --tools FILE" in told()
     assert "can be reached from other machines" in told("--tools", str(functions), "--http", "0.0.0.0:0")
