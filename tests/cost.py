@@ -7,10 +7,12 @@ have emptied the caches. Work that costs too much fails every time.
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from statistics import median
 from time import process_time
+from types import FrameType
 from typing import Any
 
 TRIES = 6
@@ -54,6 +56,22 @@ def growth(
 def costs_at_most(times: float, work: Callable[[], Any], known: Callable[[], Any]) -> bool:
     """Whether the work costs at most so many times what the known work costs."""
     return any(seconds(work) <= times * seconds(known) for _ in range(TRIES))
+
+
+def calls(work: Callable[[], Any]) -> int:
+    """How many functions the work calls, generators woken among them; those written in C do not count."""
+    count = 0
+
+    def seen(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(seen)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
 
 
 @contextmanager

@@ -11,27 +11,31 @@ from toolspeak.api.sse_parser import EventParser, ServerEvent
 from toolspeak.errors import ServerFailed
 
 
+def event(data: str, kind: str = "message", last: str = "") -> ServerEvent:
+    return data, kind, last
+
+
 def parse(*chunks: bytes | str) -> list[ServerEvent]:
     parser = EventParser()
     events = [event for chunk in chunks for event in parser.feed(chunk)]
     return events + parser.close()
 
 
-CASES = [
-    ("one event", "data: a\n\n", [ServerEvent("a")]),
-    ("several data lines are one text", "data: a\ndata:b\ndata:  c\n\n", [ServerEvent("a\nb\n c")]),
-    ("CRLF", "data: a\r\ndata: b\r\n\r\ndata: c\r\n\r\n", [ServerEvent("a\nb"), ServerEvent("c")]),
-    ("lone CR", "data: a\r\rdata: b\r\r", [ServerEvent("a"), ServerEvent("b")]),
-    ("a comment keeps alive and says nothing", ": ping\n\n:\n\ndata: a\n\n", [ServerEvent("a")]),
-    ("a byte order mark", "\ufeffdata: a\n\n", [ServerEvent("a")]),
-    ("only the first one is a mark", "data: \ufeffa\n\n", [ServerEvent("\ufeffa")]),
-    ("type and id", "event: x\nid: 7\ndata: a\n\ndata: b\n\n", [ServerEvent("a", "x", "7"), ServerEvent("b", id="7")]),
-    ("no data, no event", "event: x\n\ndata: a\n\n", [ServerEvent("a")]),
-    ("a field without a colon", "data\n\n", [ServerEvent("")]),
-    ("unknown fields", "retry: 3\nfoo: bar\ndata: a\n\n", [ServerEvent("a")]),
-    ("the end without a blank line", "data: a\n\ndata: [DONE]", [ServerEvent("a"), ServerEvent("[DONE]")]),
-    ("other separators of lines are text", "data: a\u2028b\x85c\x0bd\n\n", [ServerEvent("a\u2028b\x85c\x0bd")]),
-    ("characters of four bytes", "data: 厦门🌦️\n\n", [ServerEvent("厦门🌦️")]),
+CASES: list[tuple[str, str, list[ServerEvent]]] = [
+    ("one event", "data: a\n\n", [event("a")]),
+    ("several data lines are one text", "data: a\ndata:b\ndata:  c\n\n", [event("a\nb\n c")]),
+    ("CRLF", "data: a\r\ndata: b\r\n\r\ndata: c\r\n\r\n", [event("a\nb"), event("c")]),
+    ("lone CR", "data: a\r\rdata: b\r\r", [event("a"), event("b")]),
+    ("a comment keeps alive and says nothing", ": ping\n\n:\n\ndata: a\n\n", [event("a")]),
+    ("a byte order mark", "\ufeffdata: a\n\n", [event("a")]),
+    ("only the first one is a mark", "data: \ufeffa\n\n", [event("\ufeffa")]),
+    ("type and id", "event: x\nid: 7\ndata: a\n\ndata: b\n\n", [event("a", "x", "7"), event("b", last="7")]),
+    ("no data, no event", "event: x\n\ndata: a\n\n", [event("a")]),
+    ("a field without a colon", "data\n\n", [event("")]),
+    ("unknown fields", "retry: 3\nfoo: bar\ndata: a\n\n", [event("a")]),
+    ("the end without a blank line", "data: a\n\ndata: [DONE]", [event("a"), event("[DONE]")]),
+    ("other separators of lines are text", "data: a\u2028b\x85c\x0bd\n\n", [event("a\u2028b\x85c\x0bd")]),
+    ("characters of four bytes", "data: 厦门🌦️\n\n", [event("厦门🌦️")]),
     ("nothing", "", []),
 ]
 
@@ -49,12 +53,12 @@ def test_events_are_the_same_at_every_cut(text: str, expected: list[ServerEvent]
 def test_an_event_goes_out_as_soon_as_its_blank_line_is_there() -> None:
     parser = EventParser()
     assert parser.feed(b"data: a\r\n") == []
-    assert parser.feed(b"\r") == [ServerEvent("a")]
-    assert parser.feed(b"\ndata: b\n\n") == [ServerEvent("b")]
+    assert parser.feed(b"\r") == [event("a")]
+    assert parser.feed(b"\ndata: b\n\n") == [event("b")]
 
 
 def test_bytes_that_are_no_utf8_become_replacement_characters() -> None:
-    assert parse(b"data: a\xff\n\n") == [ServerEvent("a\ufffd")]
+    assert parse(b"data: a\xff\n\n") == [event("a\ufffd")]
 
 
 @property_test(100, st.binary(), st.integers(1, 5))

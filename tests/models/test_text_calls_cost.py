@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import threading
 from collections.abc import AsyncGenerator
-from types import FrameType
-from typing import Any
 
 import pytest
 
 import toolspeak as ts
+from cost import calls
 from toolspeak.events import Event, Finished, TextDelta
 from toolspeak.models.http import Http
 from toolspeak.models.native import Native
@@ -38,20 +36,14 @@ REQUEST = Request([{"role": "user", "content": "Hi"}], tools=(ts.tool(add),))
 
 def cost(text: str, piece: int) -> int:
     """How many functions are called, generators woken among them, to read a reply."""
-    listener, count = Listener(REQUEST, None), 0
+    listener = Listener(REQUEST, None)
 
-    def seen(frame: FrameType, event: str, argument: Any) -> None:
-        nonlocal count
-        count += event == "call"
-
-    sys.setprofile(seen)
-    try:
+    def read() -> None:
         for at in range(0, len(text), piece):
             listener.hear(TextDelta(text[at : at + piece]))
         listener.hear(Finished("stop"))
-    finally:
-        sys.setprofile(None)
-    return count
+
+    return calls(read)
 
 
 @pytest.mark.parametrize("unit", UNITS)

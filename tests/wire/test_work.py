@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from types import FrameType
-from typing import Any
-
 import pytest
 from wire_cases import DIALECTS, TOOLS, stream
 
+import cost
 from toolspeak.events import Event
 from toolspeak.wire.dialect import Dialect
 from toolspeak.wire.reading.collect import collect
@@ -21,20 +18,11 @@ MOST = 40
 hundred."""
 
 
-def cost(d: Dialect, text: str) -> tuple[int, list[Event]]:
+def work_of(d: Dialect, text: str) -> tuple[int, list[Event]]:
     """How many functions were called, generators woken among them, and the events."""
-    count = 0
-
-    def seen(frame: FrameType, event: str, argument: Any) -> None:
-        nonlocal count
-        count += event == "call"
-
-    sys.setprofile(seen)
-    try:
-        events = stream(d, [text[i : i + PIECE] for i in range(0, len(text), PIECE)], TOOLS)
-    finally:
-        sys.setprofile(None)
-    return count, events
+    events: list[Event] = []
+    pieces = [text[i : i + PIECE] for i in range(0, len(text), PIECE)]
+    return cost.calls(lambda: events.extend(stream(d, pieces, TOOLS))), events
 
 
 @pytest.mark.parametrize("d", SEVERAL, ids=lambda d: d.name)
@@ -42,7 +30,7 @@ def test_nothing_that_a_model_writes_costs_much_more_than_text(d: Dialect) -> No
     stream(d, ["Look: " + UNITS[0]], TOOLS)  # what is made once and kept is no cost of these texts
     for unit in UNITS:
         text = "Look: " + unit * (SIZE // len(unit))
-        calls, events = cost(d, text)
+        calls, events = work_of(d, text)
         pieces = len(text) // PIECE + 1
         assert calls < MOST * len(text), (unit, calls / len(text))
         assert len(events) < 2 * pieces + 20, (unit, len(events))
@@ -54,7 +42,7 @@ def test_the_readers_do_not_look_at_most_content_of_a_string(unit: str) -> None:
     d = next(d for d in DIALECTS if d.name == "hermes")
 
     def calls(units: int) -> int:
-        return cost(d, f'<tool_call>{{"name": "f", "arguments": {{"s": "{unit * units}"}}}}</tool_call>')[0]
+        return work_of(d, f'<tool_call>{{"name": "f", "arguments": {{"s": "{unit * units}"}}}}</tool_call>')[0]
 
     calls(20)
     pieces = 2_000 * len(unit) // PIECE
@@ -74,8 +62,8 @@ def test_openers_without_end_are_text_at_last() -> None:
     """Past a bound nothing is tried any more: twice the text then costs what text costs."""
     d = next(d for d in DIALECTS if d.name == "hermes")
     unit = "[1"
-    short, _ = cost(d, unit * 3_000)
-    long, events = cost(d, unit * 6_000)
+    short, _ = work_of(d, unit * 3_000)
+    long, events = work_of(d, unit * 6_000)
     assert long - short < 20 * len(unit) * 3_000
     assert [note.rule for note in collect(events).notes] == ["too-many-openers"]
     assert collect(events).text == unit * 6_000

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
 
 from ..events import ArgumentsDelta, Event, TextDelta, ThoughtDelta
 
@@ -13,26 +15,12 @@ def joined(events: Sequence[Event]) -> Sequence[Event]:
     if len(events) < 2:
         return events
     out: list[Event] = []
-    pieces: list[str] = []
-    kind: type[Event] | None = None
-    for event in events:
-        if type(event) is not kind and pieces:
-            out.append(_one(kind, pieces))
-            pieces = []
-        match event:
-            case TextDelta(piece) | ThoughtDelta(piece) | ArgumentsDelta(piece):
-                pieces.append(piece)
-                kind = type(event)
-            case _:
-                out.append(event)
-                kind = None
-    if pieces:
-        out.append(_one(kind, pieces))
+    values: Sequence[Any] = events
+    for kind, group in groupby(values, type):
+        if kind is TextDelta or kind is ThoughtDelta:
+            out.append(kind("".join([event.text for event in group])))
+        elif kind is ArgumentsDelta:
+            out.append(ArgumentsDelta("".join([event.json for event in group])))
+        else:
+            out += group
     return out
-
-
-def _one(kind: type[Event] | None, pieces: list[str]) -> Event:
-    text = "".join(pieces)
-    if kind is TextDelta:
-        return TextDelta(text)
-    return ThoughtDelta(text) if kind is ThoughtDelta else ArgumentsDelta(text)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -38,6 +38,14 @@ def records(value: Any) -> list[Payload]:
 def record(value: Any) -> Payload:
     """Return a JSON object; an empty one for any other value."""
     return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType] - a cast takes time
+
+
+def first_record(value: Any) -> Payload | None:
+    """Return the first object in a JSON list; None without one."""
+    for item in value if isinstance(value, list) else ():  # pyright: ignore[reportUnknownVariableType]
+        if isinstance(item, dict):
+            return item  # pyright: ignore[reportUnknownVariableType]
+    return None
 
 
 class Payloads:
@@ -74,7 +82,7 @@ class Payloads:
             raise self._failed
         payloads = self._take(self._decoder.decode(b"", True))
         if self._kind == "events":
-            return payloads + self._events([event for event in self._parser.close() if not self._cut(event.data)])
+            return payloads + self._events([event for event in self._parser.close() if not self._cut(event[0])])
         rest = "".join(self._text).strip()
         self._text.clear()
         if self._lines and self._cut(rest):
@@ -111,27 +119,20 @@ class Payloads:
             return []
         *whole, rest = "".join(self._text).split("\n")
         self._text = [rest]
-        return self._each((line, False) for line in whole if line.strip())
+        return self._events([(line, "", "") for line in whole])
 
     def _events(self, events: list[ServerEvent]) -> list[Payload]:
-        return self._each(self._payloads(events))
-
-    def _payloads(self, events: list[ServerEvent]) -> Iterator[tuple[str, bool]]:
-        for event in events:
-            if self.done:
-                break
-            data = event.data.strip()
-            if data == "[DONE]":
-                self.done = True
-            elif data:
-                yield event.data, event.event == "error"
-
-    def _each(self, texts: Iterable[tuple[str, bool]]) -> list[Payload]:
-        """Parse texts. An error waits until the payloads before it were returned."""
+        """Parse the data of events. An error waits until the payloads before it were returned."""
         payloads: list[Payload] = []
         try:
-            for text, error in texts:
-                payloads.append(self._parse(text, error=error))
+            for data, kind, _ in events:
+                if self.done:
+                    break
+                text = data.strip()
+                if text == "[DONE]" and self._kind == "events":
+                    self.done = True
+                elif text:
+                    payloads.append(self._parse(data, error=kind == "error"))
         except ModelError as error:
             if not payloads:
                 raise
@@ -140,15 +141,13 @@ class Payloads:
 
     def _parse(self, text: str, *, error: bool = False) -> Payload:
         self.received += 1
-        if has_more(text, VALUES):
-            raise ServerFailed(f"the server sent more than {VALUES:,} values in one piece")
         try:
-            value = (_decoded if len(text) < LARGE else loads)(paired(text))
+            value = _decoded(text) if len(text) < LARGE else _decoded_in_steps(text)
         except (ValueError, RecursionError):
             if error:
                 raise failure(500, text) from None
             raise ServerFailed(f"the server sent something that is not JSON: {excerpt(text)}") from None
-        payload: Payload = value if isinstance(value, dict) else record(next(iter(records(value)), None))  # pyright: ignore[reportUnknownVariableType]
+        payload: Payload = value if isinstance(value, dict) else record(first_record(value))  # pyright: ignore[reportUnknownVariableType]
         if error or payload.get("error"):
             raise failure(0, value)
         if payload is not value:
@@ -164,11 +163,19 @@ def _fast_parser() -> Callable[[str], Any]:
 
 
 def _decoded(text: str) -> Any:
-    """Parse JSON. The fast parser supports 200 levels; deeper texts go to the standard library's."""
+    """Parse JSON. The fast parser refuses lone surrogates, and more than 200 levels; such texts go to the standard
+    library's."""
     try:
         return _fast_parser()(text)
     except ValueError:
-        return json.loads(text)
+        return json.loads(paired(text))
+
+
+def _decoded_in_steps(text: str) -> Any:
+    """Parse a long JSON text. Raises ServerFailed for too many values."""
+    if has_more(text, VALUES):
+        raise ServerFailed(f"the server sent more than {VALUES:,} values in one piece")
+    return loads(paired(text))
 
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import codecs
 import re
-from typing import NamedTuple
 
 from ..errors import ServerFailed
 
@@ -20,12 +19,9 @@ LONGEST = 16_000_000
 """The most characters of one event; more is an error."""
 
 
-class ServerEvent(NamedTuple):
-    """One event: its `data`, its type (default `message`), and the last id seen."""
-
-    data: str
-    event: str = "message"
-    id: str = ""
+ServerEvent = tuple[str, str, str]
+"""The data of an event, its type (`message` if it names none), and the last id seen. Each chunk of a reply is one, and a
+plain tuple is created in a fourth of the time of a named one."""
 
 
 class EventParser:
@@ -52,6 +48,26 @@ class EventParser:
         return events + self._lines("\n\n")
 
     def _lines(self, text: str) -> list[ServerEvent]:
+        events: list[ServerEvent] = []
+        for line in self._complete(text):
+            if line.startswith("data: "):  # nearly all are such
+                self._data.append(line[6:])
+                self._size += len(line)
+            elif line:
+                self._field(line)
+            else:
+                if self._size > LONGEST:
+                    raise _too_long()
+                if self._data:
+                    events.append(("\n".join(self._data), self._event or "message", self._id))
+                    self._data.clear()
+                self._event, self._size = "", 0
+        if self._size + self._unfinished > LONGEST:
+            raise _too_long()
+        return events
+
+    def _complete(self, text: str) -> list[str]:
+        """Return the lines that are complete with this piece of the text."""
         if not text:
             return []
         if not self._started:
@@ -66,40 +82,23 @@ class EventParser:
             lines[0] = "".join((*self._line, lines[0]))
             self._line.clear()
             self._unfinished = 0
-        events: list[ServerEvent] = []
-        for line in lines:
-            if line:
-                self._field(line)
-                continue
-            if self._data:
-                events.append(ServerEvent("\n".join(self._data), self._event or "message", self._id))
-                self._data.clear()
-            self._event, self._size = "", 0
         if rest:
             self._line.append(rest)
             self._unfinished += len(rest)
-            self._check_size()
-        return events
+        return lines
 
     def _field(self, line: str) -> None:
-        if line.startswith("data: "):
-            name, value = "data", line[6:]
-        else:
-            name, _, value = line.partition(":")
-            value = value.removeprefix(" ")
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
         if name == "data":
             self._data.append(value)
-            self._grow(line)
+            self._size += len(line)
         elif name == "event":
             self._event = value
         elif name == "id" and "\0" not in value:
             self._id = value
         # comments (an empty name), `retry` and unknown fields are ignored
 
-    def _grow(self, piece: str) -> None:
-        self._size += len(piece)
-        self._check_size()
 
-    def _check_size(self) -> None:
-        if self._size + self._unfinished > LONGEST:
-            raise ServerFailed(f"the server sent an event of more than {LONGEST:,} characters without an end")
+def _too_long() -> ServerFailed:
+    return ServerFailed(f"the server sent an event of more than {LONGEST:,} characters without an end")

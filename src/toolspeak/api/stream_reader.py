@@ -72,9 +72,9 @@ class StreamReader:
     def _words(self, thought: Any, text: Any) -> list[Event]:
         """The events of a thought and a text, after the end of the calls before them."""
         events: list[Event] = []
-        if isinstance(thought, str) and thought:
+        if thought and isinstance(thought, str):
             events.append(ThoughtDelta(thought))
-        if isinstance(text, str) and text:
+        if text and isinstance(text, str):
             self._text.append(text)
             events.append(TextDelta(text))
         return self._calls.settle() + events if events else events

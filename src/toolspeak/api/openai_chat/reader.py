@@ -13,7 +13,7 @@ from typing import Any
 from ...errors import ServerFailed
 from ...events import Event, Logprobs, Noted, TextDelta, ThoughtDelta
 from ...types import Finish, Note, Usage
-from ..json_stream import Payload, record, records
+from ..json_stream import Payload, first_record, record, records
 from ..stream_reader import StreamReader, count
 from ..upstream_errors import excerpt
 
@@ -28,6 +28,9 @@ FINISH: dict[str, Finish] = {
     "model_length": "length",
     "content_filter": "content_filter",
 }
+
+CALLS = frozenset(("tool_calls", "function_call"))
+"""The fields of a message that hold calls."""
 
 
 class ReplyReader(StreamReader):
@@ -46,33 +49,25 @@ class ReplyReader(StreamReader):
         return events + self._end() if self._payloads.done or self._payloads.whole else events
 
     def _payload(self, payload: Payload) -> list[Event]:
-        choices = records(payload.get("choices"))
-        self._begun = self._begun or bool(choices)
-        if not choices and self._payloads.whole:
+        choice = first_record(payload.get("choices"))
+        if choice is None and self._payloads.whole:
             raise ServerFailed(f"expected a chat completion, got: {excerpt(json.dumps(payload, ensure_ascii=False))}")
-        if usage := record(payload.get("usage")):
+        usage = payload.get("usage")
+        if usage and (usage := record(usage)):
             self._usage = read_usage(usage)
-        for choice in choices[:1]:
-            if choice.get("index") in (None, 0):
-                return self._choice(choice)
-        return []
+        if choice is None:
+            return []
+        self._begun = True
+        return self._choice(choice) if choice.get("index") in (None, 0) else []
 
     def _choice(self, choice: Payload) -> list[Event]:
         delta = record(choice.get("delta")) or record(choice.get("message"))
-        events: list[Event] = []
         scores = choice.get("logprobs")
-        if tokens := records(record(scores).get("content")) if scores else []:
-            events.append(Logprobs(tokens))
+        tokens = records(record(scores).get("content")) if scores else []
+        events: list[Event] = [Logprobs(tokens)] if tokens else []
         events += self._delta(delta)
-        for place, call in enumerate(_calls(delta)):
-            function = record(call.get("function"))
-            events += self._calls.add(
-                index=call.get("index"),
-                key=call.get("id"),
-                name=function.get("name"),
-                arguments=function.get("arguments"),
-                fresh=place > 0,
-            )
+        if not CALLS.isdisjoint(delta):
+            events += self._call_deltas(_calls(delta))
         ours = choice.get("toolspeak")  # from another toolspeak gateway
         for note in records(record(ours).get("notes")) if ours else ():
             self._calls.note(Note(str(note.get("rule", ""))[:100], str(note.get("detail", ""))))
@@ -83,16 +78,27 @@ class ReplyReader(StreamReader):
         return events
 
     def _delta(self, delta: Payload) -> list[Event]:
-        events: list[Event] = []
         thought = delta.get("reasoning_content") or delta.get("reasoning")
-        if isinstance(thought, str) and thought:
-            events.append(ThoughtDelta(thought))
-        if content := delta.get("content") or delta.get("refusal"):
-            events += read_content(content)
-        for event in events:
-            if isinstance(event, TextDelta):
-                self._text.append(event.text)
+        content = delta.get("content") or delta.get("refusal")
+        if not isinstance(content, list):
+            return self._words(thought, content)
+        events: list[Event] = [ThoughtDelta(thought)] if isinstance(thought, str) and thought else []
+        events += read_content(content)
+        self._text += [event.text for event in events if isinstance(event, TextDelta)]
         return self._calls.settle() + events if events else events
+
+    def _call_deltas(self, calls: list[Payload]) -> list[Event]:
+        events: list[Event] = []
+        for place, call in enumerate(calls):
+            function = record(call.get("function"))
+            events += self._calls.add(
+                index=call.get("index"),
+                key=call.get("id"),
+                name=function.get("name"),
+                arguments=function.get("arguments"),
+                fresh=place > 0,
+            )
+        return events
 
     def _unended(self) -> list[Event]:
         if not self._finish:
