@@ -15,13 +15,13 @@ import pytest
 import toolspeak as ts
 from toolspeak.errors import LONGEST, InvalidTool
 from toolspeak.plan.calls import checked
-from toolspeak.schema import check as checking
+from toolspeak.schema import check as checking, coerce as coercing
 from toolspeak.schema.check import check
 from toolspeak.schema.infer import as_tool
 from toolspeak.schema.phrases import describe, short
 from toolspeak.schema.suggestions import near
 from toolspeak.schema.validators import judge
-from toolspeak.types import Problem, Tool
+from toolspeak.types import Problem, Tool, ToolCall
 
 
 def tool_of(schema: Any, *, required: bool = True) -> Tool[..., Any]:
@@ -444,3 +444,24 @@ def test_many_unknown_names_cost_a_few_comparisons(monkeypatch: pytest.MonkeyPat
     assert "Did you mean 'parameter_0'" in problems[0].message.replace("did", "Did")
     assert compared < 5_000
     assert sum(len(problem.message) for problem in problems) < 100_000
+
+
+def test_valid_arguments_of_a_call_are_validated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are validated to see whether they must be coerced. What is coerced is validated again."""
+    validated: list[Any] = []
+
+    def counting(schema: Any, name: str = "") -> Any:
+        def is_valid(arguments: Any) -> bool:
+            validated.append(arguments)
+            return judge(schema, name).is_valid(arguments)
+
+        return SimpleNamespace(is_valid=is_valid)
+
+    for module in (checking, coercing):
+        monkeypatch.setattr(module, "judge", counting)
+    tool = as_tool(weather)
+    valid, text = {"city": "Xiamen", "days": 2}, {"city": "Xiamen", "days": "2"}
+    assert checked(ToolCall("1", "weather", valid, json.dumps(valid)), [tool])[1] == []
+    assert validated == [valid]
+    assert checked(ToolCall("1", "weather", text, json.dumps(text)), [tool])[1] == []
+    assert validated[1:] == [text, valid]

@@ -12,8 +12,8 @@ from typing import Any
 from ..api.tool_errors import error_text
 from ..errors import InvalidCall
 from ..schema import nonblocking_json
-from ..schema.check import check, repeated
-from ..schema.coerce import coerce
+from ..schema.check import AT_MOST, check, not_json, repeated
+from ..schema.coerce import coerce_and_validate
 from ..schema.phrases import beginning
 from ..schema.sent_as_text import texts_of_numbers
 from ..schema.suggestions import did_you_mean, listed, near
@@ -48,9 +48,10 @@ def judged(call: ToolCall, tool: Tool[..., Any], injected: Mapping[str, Any]) ->
     """A complete call of that tool with its arguments coerced, and their problems. Plans and the toolbox both use this
     check."""
     values, as_text = texts_of_numbers(tool, call.arguments, call.json)
-    arguments, notes = coerce(tool, values, call.json)
+    arguments, notes, valid = coerce_and_validate(tool, values, call.json)
     notes = (*as_text, *notes)
-    problems = repeated(call.json) + check(tool, arguments) or _unbuildable(tool, arguments, injected)
+    problems = repeated(call.json) + (not_json(arguments)[:AT_MOST] if valid else check(tool, arguments))
+    problems = problems or _unbuildable(tool, arguments, injected)
     if notes:
         text = nonblocking_json.dumps(arguments, len(call.json))
         return replace(call, arguments=arguments, json=text, notes=(*call.notes, *notes)), problems

@@ -236,8 +236,10 @@ def with_output(plan: Plan[Reply], request: Request, kind: Any, **again: Any) ->
     if not reply.text.strip():
         return reply
     plain = read(replace(reply, calls=()))
-    if plain.calls and not checked(plain.calls[0], [tool])[1]:
-        return replace(reply, output=build(checked(plain.calls[0], [tool])[0].arguments))
+    if plain.calls:
+        call, problems = checked(plain.calls[0], [tool])
+        if not problems:
+            return replace(reply, output=build(call.arguments))
     order: Message = {"role": "user", "content": f"Record this answer: {reply.text}"}
     second = replace(request, messages=[*reply.messages, order], tools=(tool,), choice=tool.name, parallel=False)
     spent: list[Usage] = []

@@ -51,7 +51,7 @@ def check(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> list[Problem]:
     if too_much(judged, tool.parameters, arguments):
         return [_too_much(arguments)]
     try:
-        right, odd = judged.is_valid(arguments), _not_json(arguments)
+        right, odd = judged.is_valid(arguments), not_json(arguments)
         problems = [] if right else _wrong(tool, arguments, judged)
     except (ValueError, TypeError) as error:  # a value without a JSON form
         return [Problem("", "JSON values", short(arguments), f"the arguments are not JSON: {error}")]
@@ -228,9 +228,9 @@ def explain(error: Any, names: Names) -> Iterator[Problem]:
             yield Problem(path, wanted, short(value), f"{_named(path)} must be {spoken(wanted)}; got {short(value)}")
 
 
-def _not_json(value: Any, path: str = "", depth: int = 0) -> list[Problem]:
-    """Problems for values without a JSON form. NaN and the infinities are among them, although Python's JSON reader
-    accepts them."""
+def not_json(value: Any, path: str = "", depth: int = 0) -> list[Problem]:
+    """Problems for values without a JSON form. NaN and the infinities are among them, although Python's JSON reader and
+    the validator accept them."""
     if isinstance(value, float):
         if math.isfinite(value):
             return []
@@ -247,7 +247,7 @@ def _not_json(value: Any, path: str = "", depth: int = 0) -> list[Problem]:
         return [Problem(path, "a JSON value", short(value), f"{_named(path)} is not JSON: {short(value)}")]
     if depth > 100:
         return [Problem("", "less nesting", "a very deep value", "the arguments nest too deep")]
-    return [p for key, part in _odd(items) for p in _not_json(part, f"{path}/{escape(str(key))}", depth + 1)]
+    return [p for key, part in _odd(items) for p in not_json(part, f"{path}/{escape(str(key))}", depth + 1)]
 
 
 def _odd(items: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:

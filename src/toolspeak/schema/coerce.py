@@ -18,6 +18,7 @@ from decimal import Decimal
 from typing import Any, cast
 
 from ..types import Note, Schema, Tool
+from .evaluations import value_size
 from .kinds import takes_digits
 from .nonblocking_json import Digits, exact_number, loads, loads_or
 from .phrases import limited_notes, short
@@ -39,7 +40,14 @@ Coerced = tuple[dict[str, Any], tuple[Note, ...]]
 
 
 def coerce(tool: Tool[..., Any], arguments: Mapping[str, Any], text: str = "") -> Coerced:
-    """(coerced arguments, one note for each change). The original dict is not changed.
+    """(coerced arguments, one note for each change); see `coerce_and_validate`."""
+    return coerce_and_validate(tool, arguments, text)[:2]
+
+
+def coerce_and_validate(
+    tool: Tool[..., Any], arguments: Mapping[str, Any], text: str = ""
+) -> tuple[dict[str, Any], tuple[Note, ...], bool]:
+    """(coerced arguments, one note for each change, whether they are known to be valid). The dict is not changed.
 
     1.0, a valid integer, becomes 1 without a note. A Decimal gets all digits of the arguments' JSON `text`, as text where
     a float cannot hold them. Arguments that would take too much work are returned unchanged: a part would be a guess.
@@ -48,21 +56,22 @@ def coerce(tool: Tool[..., Any], arguments: Mapping[str, Any], text: str = "") -
     try:
         judged = judge(tool.parameters, tool.name)
         if too_much(judged, tool.parameters, values):
-            return values, ()
+            return values, (), False
         valid = judged.is_valid(values)
     except (ValueError, TypeError, RecursionError):
-        return values, ()  # not JSON: `check` reports it
+        return values, (), False  # not JSON: `check` reports it
     if valid and not _has_float(values):
-        return values, ()
-    walk = _Walk(tool.parameters, WorkBudget(_WORK + 12 * _size(values)))
+        return values, (), True
+    walk = _Walk(tool.parameters, WorkBudget(_WORK + 12 * value_size(values, 4)))
     try:
         if _LONG_NUMBER(text):
             exact = loads_or(text, None, parse_float=exact_number)
             values = cast("dict[str, Any]", walk.decimals(values, exact, tool.parameters, "", 0))
         coerced = values if valid else cast("dict[str, Any]", walk.value(values, tool.parameters, "", 0))
-        return (walk.integers(coerced, tool.parameters) if _has_float(coerced) else coerced), limited_notes(walk.notes)
+        coerced = walk.integers(coerced, tool.parameters) if _has_float(coerced) else coerced
+        return coerced, limited_notes(walk.notes), False
     except WorkExceeded:
-        return values, ()
+        return values, (), False
 
 
 class WorkExceeded(Exception):
@@ -324,16 +333,6 @@ def _has_float(value: Any, depth: int = 0) -> bool:
         return False
     parts = cast("dict[str, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value)
     return any(_has_float(part, depth + 1) for part in parts if part.__class__ is not str)
-
-
-def _size(value: Any, depth: int = 0) -> int:
-    """A rough size of the value; the allowed work grows in proportion to it."""
-    if isinstance(value, str):
-        return 1 + len(value) // 4  # it may hold JSON
-    if depth > _DEPTH or not isinstance(value, (dict, list)):
-        return 1
-    parts = cast("dict[str, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value)
-    return 1 + sum(_size(part, depth + 1) for part in parts)
 
 
 def _integer(text: str) -> Any:

@@ -140,10 +140,12 @@ def _compared(node: Mapping[str, Any]) -> int:
     work = len(cast("Mapping[str, Any]", depending)) if isinstance(depending, Mapping) else 0
     if isinstance(choices, list):
         work += sum(
-            CHOICE + INNER * (_size(choice) - 1) for choice in cast("list[Any]", choices) if not isinstance(choice, str)
+            CHOICE + INNER * (value_size(choice) - 1)
+            for choice in cast("list[Any]", choices)
+            if not isinstance(choice, str)
         )
     if isinstance(one := node.get("const"), list | dict):
-        work += INNER * (_size(cast("Any", one)) - 1)
+        work += INNER * (value_size(cast("Any", one)) - 1)
     return work
 
 
@@ -155,10 +157,10 @@ def _copied(node: Mapping[str, Any], value: Any) -> int:
     missing = 1
     if isinstance(value, Mapping):
         missing += sum(name not in value for name in cast("list[Any]", node.get("required") or ()))
-    return missing * _size(value, COPIED)
+    return missing * value_size(value, COPIED)
 
 
-def _size(value: Any, characters: int = 0) -> int:
+def value_size(value: Any, characters: int = 0) -> int:
     """The number of values in a value, itself among them. With `characters`, so many of a text count as one more."""
     count, todo = 0, [value]
     for part in todo:
