@@ -30,10 +30,13 @@ import toolspeak
 READ_AT_START = ("PYTHON", "LANG", "LC_")
 LOADED = [
     "toolspeak.__main__",
+    "toolspeak.cli.doctor_checks",
     "toolspeak.cli.tool_sources",
     "toolspeak.cli.run_view",
     "toolspeak.models.embedded.local",
+    "toolspeak.evals.runner",
     "toolspeak.models.fallback",
+    "toolspeak.models.http.public_only",
     "toolspeak.search.paged_results",
     "toolspeak.sources.mcp",
     "toolspeak.verbs",
@@ -41,6 +44,7 @@ LOADED = [
     "toolspeak.gateway.serve.server",
     "toolspeak.schema.adapter",
     *(f"toolspeak.dialects.{file.stem}" for file in Path(toolspeak.__path__[0], "dialects").glob("[a-z]*.py")),
+    "aiohttp",
     "docstring_parser",
     "jsonschema_rs",
     "mcp.server.mcpserver",

@@ -34,7 +34,7 @@ PAGES = [ROOT / "README.md", ROOT / "README.zh-CN.md", *sorted((ROOT / "docs").r
 RUN = [page for page in PAGES if page.name not in ("add-a-dialect.md", "README.zh-CN.md")]
 """Those that run here. test_add_a_dialect.py follows that page in a copy, since it adds files to the project. What the
 Chinese README shows is in the English one."""
-COSTLY = {"README.md", "command-line.md", "evaluate.md", "extract.md", "serve.md"}
+COSTLY = {"README.md", "async.md", "command-line.md", "evaluate.md", "extract.md", "route.md", "serve.md"}
 
 FENCE = re.compile(
     r"(?:<!-- skip: (?P<skip>.+?) -->\s*\n)?^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```[ ]*$", re.MULTILINE | re.DOTALL

@@ -124,6 +124,7 @@ def test_without_a_template_of_its_own() -> None:
     assert "135 million" in model.strategy.why
 
 
+@pytest.mark.costly
 def test_a_file_without_a_template(tmp_path: Path) -> None:
     """llama.cpp lays conversations out in ChatML then, and drops tools."""
     pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")

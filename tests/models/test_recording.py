@@ -51,6 +51,7 @@ def every(model: ts.Model, *requests: Request) -> list[list[Event]]:
 # ------------------------------------------------------------------ the same events
 
 
+@pytest.mark.costly
 def test_a_run_against_a_real_server_and_again_without_it(tmp_path: Path) -> None:
     server = served(KEY, 1024)
     model = ts.record(ts.model(f"{server.listening_address}#smollm", key=KEY), tmp_path / "run.jsonl")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import toolspeak as ts
+from properties import rotated
 from strategies import CASES, CHATML, HERMES, NO, Case, header
 from toolspeak.evals.trace import recorded
 from toolspeak.gateway.config.settings import ModelSettings
@@ -105,7 +106,7 @@ def test_no_template_of_a_model_of_half_a_billion_weights_leads_to_scoring(sourc
     paths = sorted(TEMPLATES.glob("*.jinja"))
     if not paths:
         pytest.skip("the chat templates are not here: ../shared/templates")
-    for text in (*(path.read_text("utf-8") for path in paths), CHATML, HERMES, ""):
+    for text in (*(path.read_text("utf-8") for path in rotated(paths, 3)), CHATML, HERMES, ""):
         own = by_template(text, "mine") if text else None
         for size in SIZES.values():
             known = Known("mine", template=text, parameters=size, **SOURCES[source])

@@ -243,7 +243,7 @@ def test_over_http(functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_what_it_asks_for(functions: Path) -> None:
     def told(*args: str) -> str:
-        done = preloaded.run(["mcp", *args], b"", {}, 800)
+        done = preloaded.run(["mcp", *args], b"", os.environ, 800)
         assert (done.returncode, done.stdout) == (2, b"")
         return done.stderr.decode()
 

@@ -6,13 +6,14 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from one_dialect import OneDialect
 from tuned_tools import FILE
+
+import preloaded
 
 Speaks = Callable[[str], OneDialect]
 Cli = Callable[..., subprocess.CompletedProcess[str]]
@@ -24,10 +25,10 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     (tmp_path / "tools.py").write_text(FILE, "utf-8")
 
     def run(*args: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "toolspeak", *args]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=800, env=os.environ, check=False)
-        assert "Traceback" not in done.stderr
-        return done
+        done = preloaded.run(args, b"", os.environ, 800)
+        out, err = done.stdout.decode(), done.stderr.decode()
+        assert "Traceback" not in err
+        return subprocess.CompletedProcess(done.args, done.returncode, out, err)
 
     return run
 

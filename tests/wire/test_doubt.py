@@ -53,6 +53,11 @@ DOUBTFUL = [
     ("qwen3-coder", "<tool_call>\n<function=delete>\n<parameter=path>\n/a\n</parameter>\n<parameter=path>\n/b\n</parameter>\n</function>\n</tool_call>"),
     ("minimax-m3", f'{MARK}<tool_call>\n{MARK}<invoke name="delete">{MARK}<path>/a{MARK}</path>{MARK}<path>/b{MARK}</path>{MARK}</invoke>\n{MARK}</tool_call>'),
     ("pythonic", '[delete(path="/a", path="/b")]'),
+    # the opening mark of a text is missing, so that the one before takes it in
+    ("gemma4", '<|tool_call>call:delete{path:<|"|>/a<|"|>,/b<|"|>}<tool_call|>'),
+    ("gemma4", '<|tool_call>call:delete{path:[<|"|>/a<|"|>, /b<|"|>,<|"|>/c<|"|>]}<tool_call|>'),
+    ("gemma4", '<|tool_call>call:delete{path:{a:<|"|>/a<|"|>},/b<|"|>}<tool_call|>'),
+    ("functiongemma", "<start_function_call>call:delete{path:[<escape>/a<escape>,/b<escape>]}<end_function_call>"),
     # a brace is missing, before or behind the last key
     ("mistral-nemo", '[TOOL_CALLS][{"name": "delete", "arguments": {"path": "/data", "id": "123456789"}]'),
     ("apriel", '<tool_calls>[{"name": "delete", "arguments": {"path": "/data", "id": "1"</tool_calls>'),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from jinja import NOW, by_jinja2
 
+from properties import rotated
 from toolspeak.dialects import get
 from toolspeak.errors import TemplateError, UnknownDialect
 from toolspeak.types import Message, Tool
@@ -93,12 +94,13 @@ def test_it_is_rendered_as_by_jinja2(path: Path, monkeypatch: pytest.MonkeyPatch
         d = detect(template)
     except UnknownDialect:
         d = get("tool-json")
-    for told in CONVERSATIONS.values():
+    conversations = rotated([*CONVERSATIONS.values()], 2, PATHS.index(path))
+    for told in conversations:
         tools = [] if told is CONVERSATIONS["no tools"] else TOOLS
         for dialect in (d, get("tool-json")):
             for thinking in (None, True):
                 render(told, tools, dialect, template, thinking, now=NOW, variables=VARIABLES)
-    assert len(seen) >= 4 * len(CONVERSATIONS)
+    assert len(seen) >= 4 * len(conversations)
     for got, expected in seen:
         assert expected is None or got == expected
     assert any(expected for _, expected in seen)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..dialect import Keywords
 from .literals import begins_key, begins_name, begins_value, comes, next_visible
-from .missing_quotes import Watch
+from .missing_quotes import Watch, visible
 from .source import GAP
 
 NAMED, ITEMS, KEYED, SPREAD = "named", "items", "keyed", "spread"
@@ -122,6 +122,12 @@ class Brackets:
         if frame.kind == (KEYED if self.hole.assign == ":" else NAMED) and self._assigns(name, schema):
             return True
         return begins if frame.kind == ITEMS or frame.positional else key_ends
+
+    def ends_member(self, text: str, i: int) -> bool:
+        """Whether a comma or a closer of an open bracket is the next visible character. A mark of several characters before
+        one is hardly content: the next member has lost its own opening mark."""
+        after = visible(text, i)
+        return bool(after) and (after == "," or any(frame.close.startswith(after) for frame in self.stack))
 
     def _assigns(self, name: str | None, schema: Mapping[str, Any]) -> bool:
         """Whether the text is the name of a member, with what assigns its value."""

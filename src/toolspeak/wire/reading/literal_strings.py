@@ -117,7 +117,10 @@ class StringReader(Machine):
             self.note("quote-in-string", "")
             if literals.DOUBTED(s.text, s.pos + len(quote)):
                 self.note("expression", "")
-            if self.brackets.may_continue(self.watch, s.text, s.pos + len(quote), self.schema):
+            after = s.pos + len(quote)
+            doubtful = self.brackets.may_continue(self.watch, s.text, after, self.schema)
+            doubtful |= (len(quote) > 1) & self.brackets.ends_member(s.text, after)
+            if doubtful:
                 self.note("missing-quote", missing_quotes.DETAIL)
             self.emit(escaped(quote))
         elif ends == "join":

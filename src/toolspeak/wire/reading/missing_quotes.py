@@ -68,7 +68,7 @@ class Watch:
     def quote(self, text: str, i: int) -> tuple[bool, bool, str | None]:
         """A quote before `i` that does not end the string: whether it may begin a member, whether it may end the key of
         one, and the unquoted name before it with its `=` or `:` (None if there is none)."""
-        after, member = _visible(text, i), self._member()
+        after, member = visible(text, i), self._member()
         opens = QUOTATION(self.content[-1:] + '"' + text[i : i + 1])
         self.open = self.open + 1 if opens else max(self.open - 1, 0)
         name = None if member is None else member.strip(BRACKETS)
@@ -77,7 +77,7 @@ class Watch:
         return begins, ends, name
 
 
-def _visible(text: str, i: int) -> str:
+def visible(text: str, i: int) -> str:
     """The first visible character from `i` on."""
     end = SPACE(text, i).end()
     return text[end : end + 1]
