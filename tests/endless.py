@@ -110,6 +110,9 @@ ENDED: dict[str, Endless] = {
     "likelihoods": (
         "chat", b"", _same({"choices": [{"index": 0, "delta": {"content": "x"}, "logprobs": {"content": _likely(20)}}]})
     ),
+    "likelihoods without text": (
+        "chat", b"", _same({"choices": [{"index": 0, "delta": {}, "logprobs": {"content": _likely(20)}}]})
+    ),
     "what is beside likelihoods": (
         "chat", b"", _same({"choices": [{"index": 0, "delta": {}, "logprobs": {"content": [{"token": "x", "y": [[BIG]]}]}}]})
     ),

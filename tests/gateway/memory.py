@@ -190,6 +190,7 @@ CLASSES: dict[str, tuple[Ask, int, tuple[str, ...]]] = {
     "many alternatives": (posts(lambda i: _chat(CALL % '{"k": "q"}', tools=[_tool("f", x={"anyOf": kinds(1500, i)})])), 1, TOOLS),
     "equal items": (posts(lambda i: _chat(CALL % ("[" + "1," * n(60_000) + "1]"), tools=[_tool("f", x={"type": "array", "uniqueItems": True})])), 1, TOOLS),
     "texts to convert": (posts(lambda i: _chat(CALL % ("[" + '"1.25",' * n(150_000) + '"1"]'), tools=[_tool("f", x={"type": "array", "items": {"type": "number"}})])), 1, TOOLS),
+    "long events of a response": (posts(lambda i: ("/v1/responses", {"model": "echo", "input": "x\n" * n(1_000_000), "stream": True})), 1, ()),
     **{f"endless {kind}": (posts(partial(_endless, kind)), 1, ()) for kind in ENDLESS},
 }  # fmt: skip
 """Each class, how many of its requests are made at once, and the caches that it fills."""

@@ -23,11 +23,11 @@ from aiohttp import web
 import endless
 from listening import listening
 from toolspeak.api import openai_chat
-from toolspeak.events import CallEnd, CallStart, Finished, TextDelta
+from toolspeak.events import CallEnd, CallStart, Finished, Logprobs, TextDelta
 from toolspeak.gateway import app, body, generation
 from toolspeak.gateway.limits import memory_trimming
 from toolspeak.models import native
-from toolspeak.models.bounded_stream import IN_A_ROW, PIECE, within_bounds
+from toolspeak.models.bounded_stream import IN_A_ROW, PIECE, TOKENS, within_bounds
 from toolspeak.models.http import Http, read_timeout
 from toolspeak.models.scripted import Scripted
 from toolspeak.models.speaker import Speaker
@@ -223,6 +223,7 @@ def test_others_get_their_turn_while_a_reply_comes_at_once() -> None:
             for _ in range(50 * IN_A_ROW):
                 yield TextDelta("a")
             yield TextDelta("b" * 10 * PIECE)
+            yield Logprobs([{"token": "c"}] * 10 * TOKENS)
             yield CallStart("f", "1")
             yield CallEnd()
             yield Finished()
@@ -234,10 +235,11 @@ def test_others_get_their_turn_while_a_reply_comes_at_once() -> None:
         return turns, events
 
     turns, events = asyncio.run(go())
-    assert turns >= 60
+    assert turns >= 70
     texts = [event.text for event in events if isinstance(event, TextDelta)]
     assert "".join(texts) == "a" * 50 * IN_A_ROW + "b" * 10 * PIECE
     assert max(map(len, texts)) == PIECE
+    assert [len(event.tokens) for event in events if isinstance(event, Logprobs)] == [TOKENS] * 10
 
 
 @pytest.mark.parametrize("run", ["<tool_call>", "\n<tool_call>\n", "<|python_tag|>", "[TOOL_CALLS]"])

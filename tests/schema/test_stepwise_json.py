@@ -141,20 +141,32 @@ def test_what_is_written_is_that_of_the_standard_library(seed: int, monkeypatch:
 
 @pytest.mark.parametrize(
     "value",
-    [list(range(60_000)), {f"n{i}": i for i in range(60_000)}, [[list(range(30_000))] * 2], [[1], 2, {"a": 3}] * 9_000],
+    [
+        list(range(60_000)),
+        {f"n{i}": i for i in range(60_000)},
+        [[list(range(30_000))] * 2],
+        [[1], 2, {"a": 3}] * 9_000,
+        '"\n\U0001f600' * 60_000,
+        [1, "x" * 100_000, 2],
+        {"b": 1, "c": "x" * 100_000},
+    ],
 )
 def test_no_step_writes_more_than_a_row(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     steps: list[int] = []
-    real = json.dumps
-    expected = real({"a": value}, ensure_ascii=False)
+    texts: list[int] = []
+    real = nonblocking_json._encode
+    expected = json.dumps({"a": value}, ensure_ascii=False)
 
-    def noted(value: Any, **options: Any) -> str:
-        steps.append(len(value) if isinstance(value, dict | list) else 1)
-        return real(value, **options)
+    def noted(value: Any) -> str:
+        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else [value]
+        steps.append(len(inner))
+        texts.append(max(len(one) for one in [*inner, ""] if isinstance(one, str)))
+        return real(value)
 
-    monkeypatch.setattr(json, "dumps", noted)
+    monkeypatch.setattr(nonblocking_json, "_encode", noted)
     assert nonblocking_json.dumps({"a": value}, len(expected)) == expected
     assert max(steps) <= nonblocking_json.ROW
+    assert max(texts) <= nonblocking_json.PIECE
 
 
 DEEP = {"list": ("[", "]"), "object": ('{"a":', "}")}

@@ -17,7 +17,7 @@ from ..api.json_stream import Payload
 from ..audit import audit, request_id, request_span
 from ..drive import Done
 from ..events import Event
-from ..models.offload import offloaded, reply_size
+from ..models.offload import LARGE, offloaded, reply_size
 from ..models.pool import on_retry
 from ..types import Reply, Request, Schema, ToolCall
 from .access.auth import Authenticator
@@ -206,7 +206,8 @@ class Gateway:
                 if not exchange.started:
                     await exchange.reply_json(answer.status, codec_for(exchange).write_error(answer))
                 elif exchange.writer:
-                    await exchange.write(exchange.writer.error(answer))
+                    writer = exchange.writer
+                    await exchange.write(await offloaded(writer.due(None), writer.error, answer))
                     await exchange.end()
 
     def admitted(self, exchange: HttpExchange) -> Admitted:
@@ -285,7 +286,7 @@ class Gateway:
 
     async def _stream(self, stream: Stream, replies: Events, session: Session | None) -> None:
         limits = self.settings.limits
-        hear, feed = stream.exchange.record.hear, stream.writer.feed
+        hear, feed, due = stream.exchange.record.hear, stream.writer.feed, stream.writer.due
         opened, write = stream.opened, stream.exchange.write
         stream.exchange.keep_alive(stream.alive, limits.first, limits.keep_alive)
         async with aclosing(replies) as events:
@@ -293,9 +294,10 @@ class Gateway:
                 if isinstance(event, Done):
                     continue
                 hear(event)
-                if data := feed(event, choice):
+                size = due(event, choice)
+                if data := feed(event, choice) if size < LARGE else await offloaded(size, feed, event, choice):
                     await write(opened(data))
-        end = stream.writer.close()
+        end = await offloaded(due(None), stream.writer.close)
         if session:  # before the end is sent: the client may continue from this response at once
             await session.save(cast("Any", stream.writer).response)
         await write(opened(end))

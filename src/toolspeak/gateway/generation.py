@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Collection, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -10,7 +11,7 @@ from ..drive import Done, play
 from ..errors import GenerationError, PromptTooLong
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Logprobs, Noted, TextDelta, ThoughtDelta
 from ..models.base import Model
-from ..models.bounded_stream import within_bounds
+from ..models.bounded_stream import pieces, within_bounds
 from ..models.fallback import Adaptive
 from ..models.offload import offloaded, reply_size, request_size
 from ..models.pool import Pool
@@ -125,7 +126,7 @@ async def _decided(
                             yield piece
                         rest = passing.rest(reply.calls)
                         reply = await _counted(_ended(reply, request, spent.usage, notes, rest), request, model)
-                        for end in _ending(reply, rest, notes, text.passed):
+                        async for end in _ending(reply, rest, notes, text.passed):
                             yield end
                         yield Done(reply)
                     case CallStart() | ArgumentsDelta() | CallEnd():
@@ -172,8 +173,16 @@ def _with_room(reply: Reply, request: Request) -> Reply:
     return reply
 
 
-def _ending(reply: Reply, sent: int, notes: dict[Note, None], passed: bool) -> Iterable[Event]:
-    """Yield what was held back, and the end. `passed`: the text was passed on already."""
+async def _ending(reply: Reply, sent: int, notes: dict[Note, None], passed: bool) -> AsyncGenerator[Event]:
+    """Yield what was held back, in pieces, and the end. `passed`: the text was passed on already."""
+    for event in _last_events(reply, sent, notes, passed):
+        for piece in pieces(event):
+            yield piece
+            if piece is not event:
+                await asyncio.sleep(0)
+
+
+def _last_events(reply: Reply, sent: int, notes: dict[Note, None], passed: bool) -> Iterable[Event]:
     if not passed and reply.text:
         if reply.logprobs and not reply.calls:
             yield Logprobs([dict(token) for token in reply.logprobs])

@@ -29,6 +29,8 @@ UNPRINTABLE, UNNAMED = re.compile(r"[^ -~]"), re.compile(r"[^\w.-]", re.ASCII)
 """Characters that a header, and a name in one, cannot have."""
 NAMED = 20
 """How many fields without effect a response names."""
+PIECE = 262_144
+"""The most bytes of a stream that are sent in one step."""
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -187,7 +189,8 @@ class HttpExchange:
                 kind = self.writer.content_type if self.writer else CONTENT_TYPE
                 head = [(b"content-type", kind), *STREAM, *self.headers]
                 await self._send({"type": "http.response.start", "status": 200, "headers": head})
-            await self._send({"type": "http.response.body", "body": data, "more_body": True})
+            for at in range(0, len(data), PIECE):
+                await self._send({"type": "http.response.body", "body": data[at : at + PIECE], "more_body": True})
         except OSError:
             raise Gone from None
         finally:

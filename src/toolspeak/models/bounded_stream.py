@@ -6,11 +6,13 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from types import AsyncGeneratorType
 
-from ..events import ArgumentsDelta, Event, TextDelta, ThoughtDelta
+from ..events import ArgumentsDelta, Event, Logprobs, TextDelta, ThoughtDelta
 from ..wire.reading.reply_size_limits import ReplyBounds
 
 PIECE = 4_096
 """The most characters of one event; a longer one is split."""
+TOKENS = 64
+"""The most tokens of one event with their log probabilities."""
 GENERATORS = (AsyncGeneratorType, AsyncGenerator)
 """What can be closed. Nearly all are of the first kind; to ask an abstract class takes as long as an event."""
 IN_A_ROW = 16
@@ -24,19 +26,16 @@ async def within_bounds(stream: AsyncIterator[Event]) -> AsyncGenerator[Event, N
     left = IN_A_ROW
     try:
         async for event in stream:
-            if not takes(event):
-                for last in bounds.ending():
-                    yield last
-                return
             left -= 1
             if not left:
                 left = IN_A_ROW
                 await asyncio.sleep(0)
-            kind = type(event)
-            if kind is TextDelta and len(event.text) <= PIECE:  # pyright: ignore[reportAttributeAccessIssue, reportUnknownArgumentType, reportUnknownMemberType]
-                yield event
-                continue
-            for piece in _pieces(event):
+            short = type(event) is TextDelta and len(event.text) <= PIECE  # pyright: ignore[reportAttributeAccessIssue, reportUnknownArgumentType, reportUnknownMemberType]
+            for piece in (event,) if short else pieces(event):
+                if not takes(piece):
+                    for last in bounds.ending():
+                        yield last
+                    return
                 yield piece
                 if piece is not event:
                     await asyncio.sleep(0)
@@ -45,13 +44,15 @@ async def within_bounds(stream: AsyncIterator[Event]) -> AsyncGenerator[Event, N
             await stream.aclose()  # pyright: ignore[reportUnknownMemberType]
 
 
-def _pieces(event: Event) -> Iterable[Event]:
+def pieces(event: Event) -> Iterable[Event]:
     """Return an event, or the pieces of a long one."""
     match event:
         case TextDelta(text) | ThoughtDelta(text) if len(text) > PIECE:
             kind = type(event)
         case ArgumentsDelta(text) if len(text) > PIECE:
             kind = ArgumentsDelta
+        case Logprobs(tokens) if len(tokens) > TOKENS:
+            return (Logprobs(tokens[at : at + TOKENS]) for at in range(0, len(tokens), TOKENS))
         case _:
             return (event,)
     return (kind(text[at : at + PIECE]) for at in range(0, len(text), PIECE))

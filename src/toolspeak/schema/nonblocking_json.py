@@ -26,7 +26,7 @@ from .value_count import has_more
 LARGE, MANY = 100_000, 50_000
 """A text with more characters, or with more names and lists, is parsed in pieces."""
 PIECE = 16_384
-"""A container with more characters is walked in Python."""
+"""A container with more characters is walked in Python, and a text with more is written in pieces."""
 ROW = 1_000
 """Scalar values that are written in one step."""
 DEEPEST = 200
@@ -138,7 +138,7 @@ def dumps(value: Any, size: int) -> str:
 def _written(value: Any) -> Iterator[str]:
     """The JSON text of a value, in pieces. Object names must be strings."""
     if not isinstance(value, dict | list):
-        yield json.dumps(value, ensure_ascii=False)
+        yield from _scalar(value)
         return
     make: Callable[[Any], Any] = dict if isinstance(value, dict) else list
     members = cast("Iterable[Any]", value.items() if isinstance(value, dict) else value)
@@ -149,17 +149,27 @@ def _written(value: Any) -> Iterator[str]:
             yield comma
             comma = ", "
             if not nested:
-                yield json.dumps(make(part), ensure_ascii=False)[1:-1]
+                yield _encode(make(part))[1:-1]
             elif isinstance(value, list):
                 yield from _written(part[0])
             else:
-                yield f"{json.dumps(part[0][0], ensure_ascii=False)}: "
+                yield f"{_encode(part[0][0])}: "
                 yield from _written(part[0][1])
     yield brackets[1]
 
 
+def _scalar(value: Any) -> Iterator[str]:
+    if not isinstance(value, str):
+        yield _encode(value)
+        return
+    yield '"'
+    yield from (_encode(value[at : at + PIECE])[1:-1] for at in range(0, len(value), PIECE))
+    yield '"'
+
+
 def _nests(value: Any) -> bool:
-    return isinstance(value, dict | list)
+    """Whether a value is written in steps of its own: a container, or a long text."""
+    return len(value) > PIECE if isinstance(value, str) else isinstance(value, dict | list)
 
 
 def _nests_by_name(member: tuple[str, Any]) -> bool:

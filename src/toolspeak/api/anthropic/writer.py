@@ -62,6 +62,10 @@ class ReplyWriter:
         message = _message([], self._stamp) | {"stop_reason": None, "usage": write_usage(Usage())}
         return _data({"type": "message_start", "message": message})
 
+    def due(self, event: Event | None, choice: int = 0) -> int:
+        """Return how many characters `feed` of an event, or `close` for None, has to write besides the event: nothing waits."""
+        return 0
+
     def feed(self, event: Event, choice: int = 0) -> bytes:
         match event:
             case TextDelta(text):

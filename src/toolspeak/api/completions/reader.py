@@ -10,6 +10,7 @@ from typing import Any, cast
 from ...events import Event
 from .. import openai_chat
 from ..json_stream import Payload, record
+from ..token_logprobs import LONGEST_TOKEN
 
 
 class ReplyReader(openai_chat.ReplyReader):
@@ -17,7 +18,7 @@ class ReplyReader(openai_chat.ReplyReader):
 
     def _choice(self, choice: Payload) -> list[Event]:
         logprobs = record(choice.get("logprobs"))
-        if "tokens" in logprobs:  # some servers use the chat API's format: pass it on unchanged
+        if "tokens" in logprobs:  # some servers use the chat API's format
             logprobs = {"content": read_logprobs(logprobs)}
         return super()._choice({**choice, "delta": {"content": choice.get("text")}, "logprobs": logprobs})
 
@@ -27,7 +28,7 @@ def read_logprobs(logprobs: Payload) -> list[Payload]:
     tokens, values, tops = (_list(logprobs.get(name)) for name in ("tokens", "token_logprobs", "top_logprobs"))
     rows: list[Payload] = []
     for at, (token, value) in enumerate(zip(tokens, values, strict=False)):
-        if isinstance(token, str) and isinstance(value, int | float):
+        if isinstance(token, str) and len(token) <= LONGEST_TOKEN and isinstance(value, int | float):
             others = record(tops[at]) if at < len(tops) else {}
             top = [_token(text, logprob) for text, logprob in others.items() if isinstance(logprob, int | float)]
             rows.append({**_token(token, value), "top_logprobs": top})

@@ -15,6 +15,7 @@ from ..incoming import IncomingRequest, Stamp
 from ..json_stream import Payload, dumped, record
 from ..openai_chat import write_usage
 from ..openai_chat.writer import ChunkWriter, data_line, write_notes
+from ..token_logprobs import LOGPROB
 
 REASONS: dict[Finish, str] = {"limit": "length", "tool_calls": "stop"}
 """`finish_reason` for our finish reasons that have another name."""
@@ -55,6 +56,9 @@ class ReplyWriter(ChunkWriter):
     def begin(self) -> bytes:
         return b"".join(self._text(i, text) for i in range(self._incoming.n) if (text := echoed(self._incoming, i)))
 
+    def due(self, event: Event | None, choice: int = 0) -> int:
+        return LOGPROB * len(self._logprobs[choice])
+
     def feed(self, event: Event, choice: int = 0) -> bytes:
         match event:
             case TextDelta(text):
@@ -73,9 +77,10 @@ class ReplyWriter(ChunkWriter):
         at = self._lengths[choice]
         self._lengths[choice] += len(text)
         if tokens := self._logprobs[choice]:
+            size = self.due(None, choice)
             self._logprobs[choice] = []
             row = _row(choice, text, write_logprobs(tokens, at), None)
-            return data_line({**self._head, "choices": [row]})
+            return data_line({**self._head, "choices": [row]}, size)
         return (self._before[choice] + dumped(text) + self._after).encode()
 
     def _finished(self, choice: int, event: Finished) -> bytes:
@@ -84,7 +89,7 @@ class ReplyWriter(ChunkWriter):
         row = _row(choice, "", logprobs, REASONS.get(event.finish, event.finish))
         if self._notes[choice]:
             row["toolspeak"] = write_notes(self._notes[choice])
-        return data_line({**self._head, "choices": [row]})
+        return data_line({**self._head, "choices": [row]}, self.due(None, choice))
 
 
 def write_reply(replies: Sequence[Reply], incoming: IncomingRequest, stamp: Stamp) -> Payload:

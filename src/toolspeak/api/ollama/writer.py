@@ -5,20 +5,23 @@ A call is written whole, in a line of its own. The last line has the reason for 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from ...errors import Refused
 from ...events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Logprobs, Noted, TextDelta, ThoughtDelta
+from ...schema.nonblocking_json import loads
 from ...types import Finish, Note, Reply, Usage
 from ..incoming import IncomingRequest, Stamp
 from ..json_stream import JSON_LINES, Payload, dumped
 from ..openai_chat.writer import write_estimated, write_notes
+from ..token_logprobs import LOGPROB
 
 REASONS: dict[Finish, str] = {"length": "length", "limit": "length"}
 """`done_reason` for finish reasons other than `stop`."""
+GOES_ON: Payload = {"done": False}
+"""The end of a line that is not the last."""
 KEEP_ALIVE = b" "
 """A keep-alive: blanks before the next line. JSON allows them, while clients that parse each line fail on an empty one."""
 
@@ -45,6 +48,11 @@ class ReplyWriter:
     def begin(self) -> bytes:
         return b""
 
+    def due(self, event: Event | None, choice: int = 0) -> int:
+        """Return about how many characters `feed` of an event, or `close` for None, has to write besides the event."""
+        called = sum(map(len, self._arguments)) if isinstance(event, CallEnd) else 0
+        return called + LOGPROB * len(self._logprobs)
+
     def feed(self, event: Event, choice: int = 0) -> bytes:
         match event:
             case TextDelta(text):
@@ -65,7 +73,7 @@ class ReplyWriter:
                 self._notes.append(note)
             case Finished():
                 end = _end(event.finish, event.usage, self._notes, self._stamp)
-                return self._line({**self._words(""), **self._likelihoods(), **end})
+                return self._line(self._words(""), end=end)
             case _:
                 pass
         return b""
@@ -82,17 +90,13 @@ class ReplyWriter:
 
     def _called(self) -> bytes:
         name, key = self._call
+        text, self._arguments = "".join(self._arguments) or "{}", []
         self._calls += 1
-        return self._line(
-            self._words(
-                "", tool_calls=[_call(key, name, json.loads("".join(self._arguments) or "{}"), self._calls - 1)]
-            )
-        )
+        return self._line(self._words("", tool_calls=[_call(key, name, loads(text), self._calls - 1)]), len(text))
 
-    def _line(self, body: Payload) -> bytes:
-        if "done" not in body:
-            body = {**body, **self._likelihoods(), "done": False}
-        return f"{self._head},{dumped(body)[1:]}\n".encode()
+    def _line(self, body: Payload, size: int = 0, end: Payload = GOES_ON) -> bytes:
+        size += self.due(None)
+        return f"{self._head},{dumped({**body, **self._likelihoods(), **end}, size)[1:]}\n".encode()
 
     def _likelihoods(self) -> Payload:
         """Return the log probabilities since the last line."""

@@ -15,6 +15,7 @@ from ...events import Event, Logprobs, Noted, TextDelta, ThoughtDelta
 from ...types import Finish, Note, Usage
 from ..json_stream import Payload, first_record, record, records
 from ..stream_reader import StreamReader, count
+from ..token_logprobs import read_token_logprobs
 from ..upstream_errors import excerpt
 
 FINISH: dict[str, Finish] = {
@@ -63,7 +64,7 @@ class ReplyReader(StreamReader):
     def _choice(self, choice: Payload) -> list[Event]:
         delta = record(choice.get("delta")) or record(choice.get("message"))
         scores = choice.get("logprobs")
-        tokens = records(record(scores).get("content")) if scores else []
+        tokens = read_token_logprobs(record(scores).get("content")) if scores else []
         events: list[Event] = [Logprobs(tokens)] if tokens else []
         events += self._delta(delta)
         if not CALLS.isdisjoint(delta):

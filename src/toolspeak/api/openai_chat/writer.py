@@ -17,6 +17,7 @@ from ..custom_tools import custom_input
 from ..incoming import IncomingRequest, Stamp
 from ..json_stream import Payload, dumped
 from ..sse_parser import CONTENT_TYPE
+from ..token_logprobs import LOGPROB
 from .tools import write_call
 
 KEEP_ALIVE = b": keep-alive\n\n"
@@ -36,6 +37,10 @@ class ChunkWriter:
         self._incoming = incoming
         self._head = head
         self._usage = Usage()
+
+    def due(self, event: Event | None, choice: int = 0) -> int:
+        """Return about how many characters `feed` of an event, or `close` for None, has to write besides the event."""
+        return 0
 
     def close(self) -> bytes:
         end = b"data: [DONE]\n\n"
@@ -68,6 +73,9 @@ class ReplyWriter(ChunkWriter):
 
     def begin(self) -> bytes:
         return b"".join(self._delta(i, {"role": "assistant", "content": ""}) for i in range(self._incoming.n))
+
+    def due(self, event: Event | None, choice: int = 0) -> int:
+        return LOGPROB * len(self._choices[choice].logprobs)
 
     def feed(self, event: Event, choice: int = 0) -> bytes:
         state = self._choices[choice]
@@ -102,9 +110,10 @@ class ReplyWriter(ChunkWriter):
         """Return a chunk with the log probabilities since the last one."""
         state = self._choices[choice]
         logprobs = {"content": state.logprobs, "refusal": None} if state.logprobs else None
+        size = self.due(None, choice)
         state.logprobs = []
         row: Payload = {"index": choice, "delta": delta, "logprobs": logprobs, "finish_reason": finish, **more}
-        return data_line({**self._head, "choices": [row], **self._tail})
+        return data_line({**self._head, "choices": [row], **self._tail}, size)
 
     def _finished(self, choice: int, event: Finished) -> bytes:
         self._usage = add_usage(self._usage, event.usage)
@@ -250,6 +259,6 @@ def write_error(error: Refused) -> Payload:
     return {"error": {"message": str(error), "type": kind, "param": error.param, "code": error.code}}
 
 
-def data_line(payload: Payload) -> bytes:
-    """Return one event of a stream."""
-    return f"data: {dumped(payload)}\n\n".encode()
+def data_line(payload: Payload, size: int = 0) -> bytes:
+    """Return one event of a stream, of about `size` characters."""
+    return f"data: {dumped(payload, size)}\n\n".encode()

@@ -15,6 +15,7 @@ from ...types import Finish, Note, Usage
 from ..call_deltas import ENTRY
 from ..json_stream import Payload, record, records
 from ..stream_reader import StreamReader, count
+from ..token_logprobs import read_token_logprobs
 from ..upstream_errors import excerpt, failure
 
 INCOMPLETE: dict[str, Finish] = {
@@ -64,7 +65,7 @@ class ReplyReader(StreamReader):
         if kind in TEXT or kind in THOUGHT:
             if self._delta_kinds.setdefault(place, kind) != kind and kind in THOUGHT:
                 return []  # the same thought, once as text and once as its summary
-            return self._text_delta(piece, kind, records(payload.get("logprobs")))
+            return self._text_delta(piece, kind, read_token_logprobs(payload.get("logprobs")))
         return []
 
     def _break(self, kind: str, what: str, payload: Payload, place: int) -> list[Event]:
@@ -122,7 +123,11 @@ class ReplyReader(StreamReader):
 
     def _part(self, part: Payload) -> list[Event]:
         text = part.get("text") or part.get("refusal")
-        return self._text_delta(text, TEXT[0], records(part.get("logprobs"))) if isinstance(text, str) and text else []
+        return (
+            self._text_delta(text, TEXT[0], read_token_logprobs(part.get("logprobs")))
+            if isinstance(text, str) and text
+            else []
+        )
 
     def _end(self, response: Payload) -> list[Event]:
         status = response.get("status")
