@@ -1,4 +1,4 @@
-"""Runs `toolspeak` in a copy of a process that has loaded it already: loading is most of what a short command costs.
+"""Runs `toolspeak`, or pytest, in a copy of a process that has loaded it already: loading is most of what a short command costs.
 
 A copy is a process of its own, with files for its standard streams, the caller's folder and environment. What Python
 itself reads from the environment when it starts is that of the process that was copied: `fits` says where this matters.
@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
+from pkgutil import resolve_name
 from tempfile import TemporaryFile
 from typing import IO, Any, Self
 
@@ -51,6 +52,7 @@ LOADED = [
     "mcp_types._v2025_11_25",
     "mcp_types._v2026_07_28",
     "pydantic.type_adapter",
+    "pytest",
     "rich.console",
     "uvicorn",
 ]
@@ -66,13 +68,13 @@ def fits(env: Mapping[str, str]) -> bool:
 
 
 def run(
-    args: Sequence[str], stdin: bytes, env: Mapping[str, str], seconds: float
+    args: Sequence[str], stdin: bytes, env: Mapping[str, str], seconds: float, **options: Any
 ) -> subprocess.CompletedProcess[bytes]:
     """A finished command with its output. Raises TimeoutExpired; the process is gone then."""
     with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as err:
         given.write(stdin)
         given.seek(0)
-        process = Started(args, stdin=given.fileno(), stdout=out.fileno(), stderr=err.fileno(), env=env)
+        process = Started(args, stdin=given.fileno(), stdout=out.fileno(), stderr=err.fileno(), env=env, **options)
         try:
             code = process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -90,6 +92,7 @@ def _written(file: IO[bytes]) -> bytes:
 class Started:
     """A command that runs. Has what tests use of a `subprocess.Popen`, and takes what they give one.
 
+    `main` is the function that the command calls, `toolspeak`'s if none is named.
     With `terminal` what it says is on the terminal that controls it, and its session is its own.
     """
 
@@ -105,6 +108,7 @@ class Started:
         text: bool = False,
         start_new_session: bool = False,
         terminal: bool = False,
+        main: str = "toolspeak.cli:main",
     ) -> None:
         self.args = [os.fsdecode(arg) for arg in args]
         self.returncode: int | None = None
@@ -119,7 +123,7 @@ class Started:
         session = start_new_session or terminal
         environment = dict(os.environ if env is None else env)
         self._process = _processes.Process(
-            target=_main, args=(self.args, str(cwd or Path.cwd()), environment, sent, session, terminal)
+            target=_main, args=(self.args, str(cwd or Path.cwd()), environment, sent, session, terminal, main)
         )
         self._process.start()
         self.pid = self._process.pid or 0
@@ -212,9 +216,15 @@ def _stream(number: int, given: int | None) -> tuple[int, int | None]:
 
 
 def _main(
-    args: list[str], folder: str, env: dict[str, str], streams: list[Connection], session: bool, terminal: bool
+    args: list[str],
+    folder: str,
+    env: dict[str, str],
+    streams: list[Connection],
+    session: bool,
+    terminal: bool,
+    main: str,
 ) -> None:
-    """What the copy does: it becomes `python -m toolspeak` with these arguments."""
+    """What the copy does: it becomes `python -m toolspeak`, or that of another function's package, with these arguments."""
     if session:
         os.setsid()
     for number, stream in enumerate(streams):
@@ -232,8 +242,9 @@ def _main(
     os.environ.update(env)
     os.chdir(folder)
     sys.path[0] = folder
-    sys.argv = [str(importlib.import_module("toolspeak.__main__").__file__), *args]
+    package = main.partition(":")[0].partition(".")[0]
+    sys.argv = [str(importlib.import_module(f"{package}.__main__").__file__), *args]
     try:
-        sys.exit(importlib.import_module("toolspeak.cli").main())
+        sys.exit(resolve_name(main)())
     finally:
         atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType, reportAttributeAccessIssue]

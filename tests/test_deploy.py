@@ -20,6 +20,8 @@ from typing import Any
 import pytest
 import yaml
 
+import preloaded
+
 ROOT = Path(__file__).resolve().parents[1]
 DEPLOY = ROOT / "deploy"
 KEY = "a-key-of-twenty-letters-and-more"
@@ -158,9 +160,8 @@ def test_the_shipped_configuration_is_good(tmp_path: Path) -> None:
     shipped = (DEPLOY / "gateway.toml").read_text()
     assert "/run/secrets/model.key" in shipped
     (tmp_path / "gateway.toml").write_text(shipped.replace("/run/secrets/", ""))
-    command = [sys.executable, "-m", "toolspeak", "serve", "--check", "gateway.toml"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
-    assert (done.returncode, "gateway.toml is valid" in done.stdout) == (0, True), done.stderr
+    done = preloaded.run(["serve", "--check", "gateway.toml"], b"", os.environ, 120, cwd=tmp_path)
+    assert (done.returncode, b"gateway.toml is valid" in done.stdout) == (0, True), done.stderr
 
 
 def test_the_compose_file_names_what_is_there_and_takes_all_privileges() -> None:

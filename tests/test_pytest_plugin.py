@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import preloaded
+
 SRC = Path(__file__).resolve().parents[1] / "src"
 TESTS = '''
 import pytest
@@ -35,24 +37,25 @@ def test_two_models(toolspeak_replay):
 '''
 SCRIPT = ['{"tool": "weather", "tool_input": {"city": "Xiamen"}}', "It is sunny."]
 
+WITH_PLUGIN = ["-p", "pytest_toolspeak", "-p", "no:cacheprovider", "-W", "error"]
+ENV = {
+    **os.environ,
+    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # loading other plugins takes longer than the tests
+    "PYTHONPATH": os.pathsep.join([str(SRC), os.environ.get("PYTHONPATH", "")]),
+}
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
 def pytest_in(tmp_path: Path) -> Run:
-    """Runs pytest with the plugin, warnings being errors, in a folder with a file of tests.
-
-    Other plugins are not loaded: that takes longer than the tests. This suite itself loads it beside them.
-    """
+    """Runs pytest with the plugin, warnings being errors, in a folder with a file of tests."""
     (tmp_path / "test_it.py").write_text(TESTS, "utf-8")
 
     def run(*args: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "pytest", "-p", "pytest_toolspeak", "-p", "no:cacheprovider", "-W", "error", *args],
-            capture_output=True, text=True, timeout=300, cwd=tmp_path,
-            env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-                 "PYTHONPATH": os.pathsep.join([str(SRC), os.environ.get("PYTHONPATH", "")])},
-        )  # fmt: skip
+        done = preloaded.run([*WITH_PLUGIN, *args], b"", ENV, 300, main="pytest:console_main", cwd=tmp_path)
+        out, err = done.stdout.decode(), done.stderr.decode()
+        return subprocess.CompletedProcess(done.args, done.returncode, out, err)
 
     return run
 
@@ -138,9 +141,11 @@ def test_a_setting_says_the_mode(tmp_path: Path, pytest_in: Run) -> None:
     assert "expected none, once, new, all, received 'sometimes'" in wrong.stdout
 
 
-def test_it_loads_nothing_of_toolspeak(tmp_path: Path, pytest_in: Run) -> None:
+def test_it_loads_nothing_of_toolspeak(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(
         "import sys\n\ndef test_it():\n    assert 'pytest_toolspeak' in sys.modules\n"
         "    assert not [name for name in sys.modules if name.partition('.')[0] in ('toolspeak', 'pydantic', 'aiohttp')]\n"
     )
-    assert counts(pytest_in()) == {"passed": 1}
+    command = [sys.executable, "-m", "pytest", *WITH_PLUGIN]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path, env=ENV)
+    assert counts(done) == {"passed": 1}

@@ -325,8 +325,8 @@ def test_ctrl_c_in_the_middle_of_a_call_is_prompt_and_silent(command: str, scrip
 
 
 def test_ctrl_c_while_the_embedded_model_thinks() -> None:
-    process = subprocess.Popen(
-        [*TOOLSPEAK, "ask", "Tell me a very long story", "-m", "local"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    process = Started(
+        ["ask", "Tell me a very long story", "-m", "local"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     assert process.stdout is not None
     assert process.stdout.read(1)

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import toolspeak as ts
+from preloaded import Started
 from toolspeak.batch.summary import Summary
 from toolspeak.cli import batch_view, main
 
@@ -159,8 +160,8 @@ def test_quiet_writes_no_progress(
 
 def test_ctrl_c_on_the_command_line_writes_the_summary(folder: Path) -> None:
     Path("many.csv").write_text("id,text\n" + "".join(f"{i},{i}\n" for i in range(50_000)))
-    command = [sys.executable, "-m", "toolspeak", "batch", "many.csv", "out", "--model", "scripted:a", "--json"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    command = ["batch", "many.csv", "out", "--model", "scripted:a", "--json"]
+    process = Started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while not Path("out/.journal.sqlite3").exists():
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)

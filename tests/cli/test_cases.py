@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from world import Cli
 
+import preloaded
 import toolspeak as ts
 
 
@@ -33,11 +33,11 @@ def recording(place: Path) -> Path:
 
 
 def pytest_at(place: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "pytest_toolspeak", "-p", "no:cacheprovider", "-q", *args],
-        capture_output=True, text=True, timeout=300, cwd=place,
-        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(Path(ts.__file__).parents[1])},
-    )  # fmt: skip
+    command = ["-p", "pytest_toolspeak", "-p", "no:cacheprovider", "-q", *args]
+    env = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(Path(ts.__file__).parents[1])}
+    done = preloaded.run(command, b"", env, 300, main="pytest:console_main", cwd=place)
+    out, err = done.stdout.decode(), done.stderr.decode()
+    return subprocess.CompletedProcess(done.args, done.returncode, out, err)
 
 
 def test_a_recording_becomes_cases_that_can_be_evaluated(place: Path, cli: Cli, recording: Path) -> None:

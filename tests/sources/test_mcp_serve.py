@@ -191,12 +191,10 @@ def test_a_signal_ends_it(functions: Path, tmp_path: Path, number: int) -> None:
 def test_it_ends_with_its_input_and_writes_the_protocol_alone(functions: Path) -> None:
     about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}) + "\n"
-    done = subprocess.run(
-        [*TOOLSPEAK, "mcp", "--tools", str(functions)], input=asked, capture_output=True, text=True, timeout=800
-    )
+    done = preloaded.run(["mcp", "--tools", str(functions)], asked.encode(), os.environ, 800)
     assert done.returncode == 0
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1]
-    assert "printed while it is loaded" in done.stderr
+    assert b"printed while it is loaded" in done.stderr
 
 
 @contextmanager

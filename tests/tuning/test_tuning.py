@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
@@ -18,7 +17,9 @@ import pytest
 from one_dialect import MARKS, OneDialect
 from tuned_tools import FILE, TOOLS
 
+import preloaded
 import toolspeak as ts
+from preloaded import Started
 from toolspeak import evals, tuning
 from toolspeak.errors import KeyRefused, ModelUnreachable
 from toolspeak.models.fallback import Adaptive, as_tuned
@@ -142,24 +143,22 @@ def test_killed_in_the_middle_it_goes_on(speaks: Speaks, tmp_path: Path) -> None
     server = speaks("functools")
     server.hold_at = 25
     (tmp_path / "tools.py").write_text(FILE, "utf-8")
-    command = [sys.executable, "-m", "toolspeak", "tune", server.name, "-t", "tools.py", "-n", "24", "--json"]
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    command = ["tune", server.name, "-t", "tools.py", "-n", "24", "--json"]
+    process = Started(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert server.holding.wait(120)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     server.go_on.set()
     before = server.asked[:24]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=800, check=False)
+    done = preloaded.run(command, b"", os.environ, 800, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["chosen"] == "functools"
     assert Counter(server.asked[25:]).keys().isdisjoint(before), "what was answered is not put again"
     assert server.asked[25] == server.asked[24], "what was being answered is"
-    shown = subprocess.run(
-        [*command[:4], "--show"], cwd=tmp_path, capture_output=True, text=True, timeout=800, check=False
-    )
-    assert "asked" not in shown.stderr
-    assert f"{server.name}: functools (tuned" in shown.stdout
+    shown = preloaded.run(["tune", "--show"], b"", os.environ, 800, cwd=tmp_path)
+    assert b"asked" not in shown.stderr
+    assert f"{server.name}: functools (tuned" in shown.stdout.decode()
 
 
 def test_a_dialect_of_ones_own_choice(speaks: Speaks, tmp_path: Path) -> None:
