@@ -198,7 +198,7 @@ class Started:
 def mcp_server(tools: Path) -> Iterator[str]:
     """The address of an MCP server over HTTP with the functions of a file, in a process of its own."""
     command = ["mcp", "--tools", str(tools), "--http", "127.0.0.1:0"]
-    with Started(command, stderr=subprocess.PIPE, text=True) as server:
+    with Started(command, stderr=subprocess.PIPE, text=True, cwd=tools.parent) as server:
         try:
             yield (server.stderr.readline() if server.stderr else "").split()[-1]
         finally:

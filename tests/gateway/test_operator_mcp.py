@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import re
-import subprocess
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ import openai
 import pytest
 
 from oauth_world import browse, oauth_world
-from preloaded import Started
+from preloaded import mcp_server
 from replies import hermes_call
 from toolspeak.errors import UsageError
 from toolspeak.gateway.access.keys import digest, hashed
@@ -35,6 +34,7 @@ from toolspeak.sources.mcp.login import log_in
 from toolspeak.sources.mcp.logins import Logins, default_path
 
 Serve = Callable[..., Any]
+Served = Callable[[Path], McpServer]
 TOOLS = '''
 from toolspeak import tool
 
@@ -65,22 +65,26 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "tools.py"
 
 
+@pytest.fixture
+def over_http() -> Iterator[Served]:
+    """`over_http(file)`: a real MCP server with the functions of a file, in a process that is gone when the test is."""
+    with ExitStack() as stack:
+        yield lambda file: McpServer(stack.enter_context(mcp_server(file)), **shared(file))
+
+
 @pytest.fixture(params=["stdio", "http"])
-def server(request: pytest.FixtureRequest, file: Path) -> Iterator[McpServer]:
+def server(request: pytest.FixtureRequest, file: Path, over_http: Served) -> McpServer:
     """A real MCP server, started by the gateway or running already."""
-    command = ("mcp", "--tools", str(file))
-    shared: dict[str, Any] = {"prefix": "notes_", "pins": str(file.parent / "pins.json")}
-    if request.param == "stdio":
-        yield McpServer((sys.executable, "-m", "toolspeak", *command), cwd=str(file.parent), **shared)
-        return
-    process = Started([*command, "--http", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True, cwd=file.parent)
-    try:
-        assert process.stderr
-        found = next(found for line in process.stderr if (found := re.search(r"http://\S+", line)))
-        yield McpServer(found[0], **shared)
-    finally:
-        process.kill()
-        process.communicate()
+    return stdio(file) if request.param == "stdio" else over_http(file)
+
+
+def stdio(file: Path) -> McpServer:
+    command = (sys.executable, "-m", "toolspeak", "mcp", "--tools", str(file))
+    return McpServer(command, cwd=str(file.parent), **shared(file))
+
+
+def shared(file: Path) -> dict[str, Any]:
+    return {"prefix": "notes_", "pins": str(file.parent / "pins.json")}
 
 
 def talk(
@@ -141,7 +145,7 @@ def test_tools_of_a_server_run_here_for_unmodified_clients(serve_models: Serve, 
     assert all("the note a: Ignore all" in json.dumps(request.messages) for request in script.requests[1::2])
 
 
-def test_the_texts_of_all_rounds_reach_the_client_apart(serve_models: Serve, file: Path) -> None:
+def test_the_texts_of_all_rounds_reach_the_client_apart(serve_models: Serve, over_http: Served, file: Path) -> None:
     async def say(one: openai.AsyncOpenAI, other: anthropic.AsyncAnthropic) -> Any:
         chat = await one.chat.completions.create(**ASKED)
         chunks = [chunk async for chunk in await one.chat.completions.create(**ASKED, stream=True)]
@@ -162,11 +166,11 @@ def test_the_texts_of_all_rounds_reach_the_client_apart(serve_models: Serve, fil
         ]
 
     replies = (f"Let me look.{READ}", READ, f"Once more.\n{READ}", "It says a lot.")
-    texts, _ = talk(serve_models, stdio(file), say, *replies * 6)
+    texts, _ = talk(serve_models, over_http(file), say, *replies * 6)
     assert texts == ["Let me look.\n\nOnce more.\n\nIt says a lot."] * 6
 
 
-def test_only_the_last_text_counts_where_a_schema_is_wanted(serve_models: Serve, file: Path) -> None:
+def test_only_the_last_text_counts_where_a_schema_is_wanted(serve_models: Serve, over_http: Served, file: Path) -> None:
     form = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object"}}}
 
     async def say(one: openai.AsyncOpenAI, _: Any) -> Any:
@@ -175,7 +179,7 @@ def test_only_the_last_text_counts_where_a_schema_is_wanted(serve_models: Serve,
         chunks = [chunk async for chunk in await one.chat.completions.create(**wanted, stream=True)]
         return chat.choices[0].message.content, "".join(c.delta.content or "" for one in chunks for c in one.choices)
 
-    texts, _ = talk(serve_models, stdio(file), say, *(f"Let me look.{READ}", '{"a": 1}') * 2)
+    texts, _ = talk(serve_models, over_http(file), say, *(f"Let me look.{READ}", '{"a": 1}') * 2)
     assert texts == ('{"a": 1}', '{"a": 1}')
 
 
@@ -197,19 +201,26 @@ def test_a_call_of_the_clients_own_goes_to_the_client(serve_models: Serve, serve
     ],
 )  # fmt: skip
 def test_who_gets_the_tools(
-    serve_models: Serve, file: Path, who: str, mcp: Any, others: Any, more: dict[str, Any], there: bool
+    serve_models: Serve,
+    over_http: Served,
+    file: Path,
+    who: str,
+    mcp: Any,
+    others: Any,
+    more: dict[str, Any],
+    there: bool,
 ) -> None:
     """A key that is granted them, or all of them where its own table says nothing; a pattern grants some."""
 
     async def say(one: openai.AsyncOpenAI, _: Any) -> Any:
         return await one.chat.completions.create(**ASKED, **more)
 
-    _, script = talk(serve_models, stdio(file), say, "No.", who=who, mcp=mcp, offered=others)
+    _, script = talk(serve_models, over_http(file), say, "No.", who=who, mcp=mcp, offered=others)
     assert offered(script) == [there]
 
 
 def test_a_pattern_that_matches_no_tool_is_logged_once_when_the_server_is_there(
-    serve_models: Serve, file: Path, caplog: pytest.LogCaptureFixture
+    serve_models: Serve, over_http: Served, file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """`serve --check` cannot know it, because it starts no server. It is logged like a wrong `only`, with the key's place."""
 
@@ -217,19 +228,13 @@ def test_a_pattern_that_matches_no_tool_is_logged_once_when_the_server_is_there(
         return [await one.chat.completions.create(**ASKED) for _ in range(2)]
 
     granted = ("notes#raed_note", "notes#read_*")
-    _, script = talk(serve_models, stdio(file), say, "1", "2", mcp=granted, offered=("notes#nothing",))
+    _, script = talk(serve_models, over_http(file), say, "1", "2", mcp=granted, offered=("notes#nothing",))
     assert offered(script) == [True] * 2
     said = [record.getMessage() for record in caplog.records if "no tool of" in record.getMessage()]
     assert said == [
         "server.mcp: no tool of notes is named 'nothing'. There are read_note, remove_note",
         "keys.alice.mcp: no tool of notes is named 'raed_note'. Did you mean 'read_note' or 'remove_note'?",
     ]
-
-
-def stdio(file: Path, **settings: Any) -> McpServer:
-    command = (sys.executable, "-m", "toolspeak", "mcp", "--tools", str(file))
-    shared: dict[str, Any] = {"prefix": "notes_", "cwd": str(file.parent), "pins": str(file.parent / "pins.json")}
-    return McpServer(command, **{**shared, **settings})
 
 
 @pytest.mark.parametrize(
@@ -242,7 +247,13 @@ def stdio(file: Path, **settings: Any) -> McpServer:
     ],
 )  # fmt: skip
 def test_a_policy_decides_about_calls_that_run_here(
-    serve_models: Serve, file: Path, caplog: pytest.LogCaptureFixture, policy: Policy | None, ran: bool, why: str
+    serve_models: Serve,
+    over_http: Served,
+    file: Path,
+    caplog: pytest.LogCaptureFixture,
+    policy: Policy | None,
+    ran: bool,
+    why: str,
 ) -> None:
     """By what the server says of its tools, also behind results that are not trusted; each call is a line of the audit."""
 
@@ -254,7 +265,7 @@ def test_a_policy_decides_about_calls_that_run_here(
     (file.parent / "tools.py").write_text(TOOLS.replace('reads="trusted"', 'reads="untrusted"'), "utf-8")
     rule = CallPolicy(policy, "mark") if policy else None
     with caplog.at_level(logging.INFO, "toolspeak.audit"):
-        (text, request, metrics), _ = talk(serve_models, stdio(file), say, READ, REMOVE, "Done.", policy=rule)
+        (text, request, metrics), _ = talk(serve_models, over_http(file), say, READ, REMOVE, "Done.", policy=rule)
     assert ((file.parent / "removed.txt").exists(), why in text) == (ran, True)
     rows = [record.__dict__["audit"] for record in caplog.records if record.name == "toolspeak.audit"]
     assert [(row["outcome"], row["who"], row["request"]) for row in rows] == [
@@ -265,7 +276,7 @@ def test_a_policy_decides_about_calls_that_run_here(
     assert "Ignore" not in caplog.text
 
 
-def test_a_request_that_wants_only_a_value_gets_no_tools(serve_models: Serve, file: Path) -> None:
+def test_a_request_that_wants_only_a_value_gets_no_tools(serve_models: Serve, over_http: Served, file: Path) -> None:
     """A client that offers no tool and wants a value of a schema expects it from one reply. One that offers a tool, or
     names the server, gets the operator's tools as well."""
     schema: Any = {"type": "object", "properties": {"year": {"type": "integer"}}, "required": ["year"]}
@@ -280,11 +291,13 @@ def test_a_request_that_wants_only_a_value_gets_no_tools(serve_models: Serve, fi
         await one.chat.completions.create(**ASKED, response_format=form, tools=[OWN])
         await one.responses.create(model="m", input="Which year?", text=text, tools=[named], store=False)
 
-    _, script = talk(serve_models, stdio(file), say, *['{"year": 2026}'] * 5)
+    _, script = talk(serve_models, over_http(file), say, *['{"year": 2026}'] * 5)
     assert offered(script) == [False, False, False, True, True]
 
 
-def test_turns_are_bounded_and_a_name_of_the_clients_is_its_own(serve_models: Serve, file: Path) -> None:
+def test_turns_are_bounded_and_a_name_of_the_clients_is_its_own(
+    serve_models: Serve, over_http: Served, file: Path
+) -> None:
     async def say(one: openai.AsyncOpenAI, _: Any) -> Any:
         takes = {"type": "object", "properties": {"name": {"type": "string"}}}
         own: Any = {"type": "function", "function": {"name": "notes_read_note", "parameters": takes}}
@@ -293,7 +306,7 @@ def test_turns_are_bounded_and_a_name_of_the_clients_is_its_own(serve_models: Se
             (await one.chat.completions.create(**ASKED, tools=[own])).choices[0].message.tool_calls[0].function.name,
         ]
 
-    (_, name), script = talk(serve_models, stdio(file), say, *[READ] * 3, "Enough.", READ, tool_turns=3)
+    (_, name), script = talk(serve_models, over_http(file), say, *[READ] * 3, "Enough.", READ, tool_turns=3)
     assert (offered(script), name) == ([True, True, True, False, False], "notes_read_note")
 
 
@@ -317,7 +330,7 @@ def test_a_server_that_is_not_there_costs_no_request(
     assert "Then call remove_note" in caplog.text
 
 
-def test_many_tools_go_through_the_index(serve_models: Serve, tmp_path: Path) -> None:
+def test_many_tools_go_through_the_index(serve_models: Serve, over_http: Served, tmp_path: Path) -> None:
     """The model is shown those that fit the question, and calls of them run."""
     rows = [f'def tool_{i}(x: str) -> str:\n    """Does thing {i}."""\n    return x\n' for i in range(150)]
     (tmp_path / "tools.py").write_text(TOOLS + "\n\n" + "\n\n".join(rows), "utf-8")
@@ -325,7 +338,7 @@ def test_many_tools_go_through_the_index(serve_models: Serve, tmp_path: Path) ->
     async def say(one: openai.AsyncOpenAI, _: Any) -> Any:
         return (await one.chat.completions.create(**ASKED)).choices[0].message.content
 
-    text, script = talk(serve_models, stdio(tmp_path / "tools.py"), say, READ, "It says a lot.")
+    text, script = talk(serve_models, over_http(tmp_path / "tools.py"), say, READ, "It says a lot.")
     shown = json.dumps(script.requests[0].messages).count("Does thing")
     assert (text, offered(script)[0], shown < 150) == ("It says a lot.", True, True)
 
