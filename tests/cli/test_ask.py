@@ -172,6 +172,22 @@ def test_a_tool_failed(cli: Cli, script: Script) -> None:
     assert "no bread today" in done.stderr
 
 
+def test_a_long_call_and_a_long_error_are_shortened_and_say_where_the_rest_is(cli: Cli, script: Script) -> None:
+    long = {f"field_{n}": "x" * 50 for n in range(60)}
+    size = len(json.dumps(long))
+    model = script(wants("weather", **long), wants("weather", city="y" * 5_000), "Sorry.")
+    done = cli("ask", "hi", "-t", "weather.py", "-m", model)
+    shown, problems, second, *_ = done.stderr.splitlines()
+    assert shown.startswith('→ weather {"field_0": "xxx')
+    assert shown.endswith(f"… ({size:,} characters; --json has all of it)")
+    assert problems.startswith("✗ the call of 'weather' cannot be run: unknown argument")
+    assert problems.endswith(" characters; --json has all of it)")
+    assert second.endswith("… (5,012 characters; --json has all of it)")
+    assert max(map(len, done.stderr.splitlines())) < 1_100
+    whole = cli("ask", "hi", "-t", "weather.py", "-m", model, "--json")
+    assert "y" * 5_000 in whole.stdout
+
+
 def test_a_failure_that_was_made_good_is_none(cli: Cli, script: Script) -> None:
     model = script(wants("broken", word="bread"), wants("weather", city="Oslo"), "Sunny.")
     assert cli("ask", "hi", "-t", "weather.py", "-m", model).returncode == 0

@@ -51,6 +51,7 @@ def test_every_problem_of_a_call_is_listed() -> None:
     ("args", "code", "message"),
     [
         (["weather.py", "{}"], 2, "expected FILE:NAME"),
+        (["one.py", "{}"], 2, "Did you mean 'one.py:only'?"),
         (["weather.py:wether", "{}"], 2, "Did you mean weather?"),
         (["weather.py:add,weather", "{}"], 2, "expected one tool"),
         (["weather.py:add", "{a: 1}"], 2, "the arguments are not JSON"),
@@ -61,7 +62,8 @@ def test_every_problem_of_a_call_is_listed() -> None:
         (["weather.py:broken", '{"word": "bread"}'], 1, "RuntimeError: no bread today"),
     ],
 )
-def test_what_cannot_be_called_is_told_in_a_line(args: list[str], code: int, message: str) -> None:
+def test_what_cannot_be_called_is_told_in_a_line(place: Path, args: list[str], code: int, message: str) -> None:
+    (place / "one.py").write_text("def only() -> None: ...\n", "utf-8")
     done = run("call", *args)
     assert (done.exit_code, done.stdout) == (code, "")
     assert message in done.stderr

@@ -243,7 +243,7 @@ def test_a_busy_port_is_told_in_a_line(cli: Cli) -> None:
         port = str(taken.getsockname()[1])
         done = cli("serve", "--model", "m=scripted:a", "--port", port)
     assert done.returncode == 2
-    assert f"cannot listen at 127.0.0.1:{port}" in done.stderr
+    assert f"cannot listen at 127.0.0.1:{port}: Address already in use. Choose another port with --port" in done.stderr
 
 
 def test_beyond_this_machine_with_a_key_or_insecure(cli: Cli) -> None:

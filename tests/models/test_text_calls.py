@@ -636,7 +636,7 @@ def test_a_wrong_call_beside_one_that_the_server_read_stays_text() -> None:
         (f"I call it: {WRONG}", "stop", "The required argument 'city' is missing", "hermes"),
         ('{"name": "weather", "arguments": {"town": 3}}', "stop", 'Unknown argument: "town"', "llama3-json"),
         (HERMES[:-20], "length", "Raise max_tokens", "hermes"),
-        (HERMES[:-20], "stop", "was cut off or is not valid JSON", "hermes"),
+        (HERMES[:-20], "stop", "the reply ended (finish reason `stop`) before the call did", "hermes"),
         ('[TOOL_CALLS][{"name": "weather", "arguments": {"ci', "length", "Raise max_tokens", "mistral-nemo"),
     ],
 )

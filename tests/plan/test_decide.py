@@ -11,6 +11,7 @@ import toolspeak as ts
 from replies import answered, calls, native
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Finished
 from toolspeak.models.speaker import Speaker
+from toolspeak.plan.calls import checked
 
 
 def weather(city: str, unit: Literal["celsius", "fahrenheit"] = "celsius") -> str:
@@ -290,3 +291,30 @@ def test_call_says_what_came_instead() -> None:
         ts.call("sums", tools=TOOLS, model=native("No idea."), choice="auto")
     with pytest.raises(ts.NoCall, match="No idea"):
         ts.call("sums", tools=TOOLS, model=native("No idea.", repeat=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "finish", "why"),
+    [
+        ('{"a": 1, "b": [2', "stop", "it was cut off: the reply ended (finish reason `stop`) before the call did"),
+        ('{"a": 1, "b"', "", "it was cut off: the reply ended before the call did"),
+        ('{"a": 1, "b": 2}', "stop", "it was cut off: the reply ended (finish reason `stop`) before the call did"),
+        ('{"a": 1, "b": tow}', "stop", "its arguments are not valid JSON: Expecting value at character 15, 'tow}'"),
+        ('{"a": 1, "b": 2', "length", "the reply was cut off at its limit of tokens (finish reason `length`)"),
+    ],
+)
+def test_a_broken_call_says_how_its_reply_ended_and_what_arrived(text: str, finish: str, why: str) -> None:
+    call = ts.ToolCall("c", "add", {}, text, whole=False)
+    (problem,) = checked(call, [ts.tool(add)], finish)[1]
+    assert problem.message.startswith(f"The call to 'add' was not run: {why}")
+    assert problem.message.endswith(f"Its arguments arrived up to: {text}")
+    (problem,) = checked(ts.ToolCall("c", "add", {}, "", whole=False), [ts.tool(add)], finish)[1]
+    assert problem.message.endswith("None of its arguments arrived")
+
+
+def test_a_required_call_that_never_comes_names_what_helps() -> None:
+    with pytest.raises(ts.GenerationError, match=r"toolspeak doctor MODEL.*--dialect.*answers-in-prose\.md"):
+        ts.decide("1 + 2?", tools=TOOLS, model=native("Three.", "It is three.", "3"), choice="required")
+    with pytest.raises(ts.GenerationError) as raised:
+        ts.decide("1 + 2?", tools=TOOLS, model=native(*[calls(("add", {"a": "x"}))] * 3), choice="required")
+    assert "doctor" not in str(raised.value)

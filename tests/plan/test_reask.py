@@ -244,8 +244,8 @@ def test_the_same_wrong_reply_is_not_told_twice() -> None:
     error = refused(ts.Scripted([wrong(1)], repeat=True), tries=50)
     assert rungs(error.attempts) == ["", "told", "alone"]
     assert (
-        "; the last one (to a request for that one call), the same as before although the problems were sent back, so it was not asked again: "
-        in str(error)
+        "; the last one (with that tool alone offered and a call of it required), the same as before although the problems"
+        " were sent back, so the model was not asked again: " in str(error)
     )
     error = refused(ts.Scripted([wrong(1)], repeat=True), reask=["told", "told"], tries=50)
     assert rungs(error.attempts) == ["", "told"]

@@ -465,3 +465,82 @@ def test_valid_arguments_of_a_call_are_validated_once(monkeypatch: pytest.Monkey
     assert validated == [valid]
     assert checked(ToolCall("1", "weather", text, json.dumps(text)), [tool])[1] == []
     assert validated[1:] == [text, valid]
+
+
+@pytest.mark.parametrize(
+    ("options", "value", "wanted"),
+    [
+        ([{"type": "integer", "minimum": 5}, {"type": "null"}], "x", "integer (at least 5) or null"),
+        (
+            [{"type": "string", "pattern": "^z"}, {"type": "integer", "maximum": 9}],
+            True,
+            "string (that matches ^z) or integer (at most 9)",
+        ),
+        (
+            [{"type": "string", "enum": ["low", "high"]}, {"type": "integer", "minimum": 1}],
+            True,
+            'one of "low", "high" or integer (at least 1)',
+        ),
+        (
+            [{"type": "string", "enum": ["low", "high"]}, {"type": "string", "pattern": "^z"}, {"type": "null"}],
+            "mid",
+            'one of "low", "high" or a string that matches ^z',
+        ),
+        ([{"type": "array", "items": {"type": "string"}, "minItems": 2}, {"$ref": "#/$defs/n"}], "x", None),
+    ],
+)
+@pytest.mark.parametrize("word", ["anyOf", "oneOf"])
+def test_alternatives_are_named_with_their_limits(
+    word: str, options: list[Any], value: Any, wanted: str | None
+) -> None:
+    parameters = {
+        "type": "object",
+        "properties": {"x": {word: options}},
+        "$defs": {"n": {"type": "integer", "minimum": 7}},
+    }
+    (problem,) = check(as_tool({"name": "t", "parameters": parameters}), {"x": value})
+    assert problem.expected == (wanted or "array (of at least 2 items) or integer (at least 7)")
+
+
+def test_a_type_and_a_missing_argument_are_named_with_their_limits() -> None:
+    tool = tool_of({"type": "integer", "minimum": 1, "maximum": 9})
+    assert [p.expected for p in check(tool, {"x": "soon"})] == ["integer (at least 1, at most 9)"]
+    assert [p.expected for p in check(tool, {})] == ["integer (at least 1, at most 9)"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        ("a(?<=b+)c|d\\p{Foo}", "this part of it cannot be read: \\p{Foo}"),
+        ("^(?:a|b(?:c|[z-a]+)*)d$", "this part of it cannot be read: [z-a]+"),
+        ("(a)\\1\\p{Foo}", "this part of it cannot be read: \\p{Foo}"),
+        ("(ab", "it opens 1 groups and closes 0"),
+    ],
+)
+def test_the_error_about_a_pattern_names_its_part(pattern: str, why: str) -> None:
+    with pytest.raises(InvalidTool, match="at /properties/x/pattern") as raised:
+        check(tool_of({"type": "string", "pattern": pattern}), {"x": "a"})
+    assert str(raised.value).endswith(f"; {why}")
+
+
+def test_the_error_about_large_patterns_names_the_largest() -> None:
+    properties = {"a": {"pattern": "^[a-z]$"}, "b/c": {"anyOf": [{"pattern": "^(?:[a-z]{2,900}){900}$"}]}}
+    with pytest.raises(
+        InvalidTool, match=r"the largest is at /properties/b~1c/anyOf/0/pattern, about 89\.1 MB"
+    ) as raised:
+        check(as_tool({"name": "t", "parameters": {"type": "object", "properties": properties}}), {})
+    assert raised.value.path == "/properties/b~1c/anyOf/0/pattern"
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_text_that_is_too_long_for_its_pattern_is_named_with_it(nested: bool) -> None:
+    schema = {"type": "string", "pattern": "(a|b(?=c))+$"}
+    text = "ab" * 200_000
+    tool = tool_of({"type": "array", "items": schema} if nested else schema)
+    (problem,) = check(tool, {"x": [text] if nested else text})
+    size = "" if nested else "it has 400,000 characters, and "
+    assert problem.path == "/x"
+    assert problem.message == (
+        f"the argument 'x' cannot be checked: {size}the pattern \"(a|b(?=c))+$\" looks around at each character."
+        " Give a shorter text"
+    )

@@ -52,11 +52,11 @@ class Show:
     a call is not the answer.
     """
 
-    def __init__(self, out: Out | None, *, live: bool, asks: bool = False) -> None:
+    def __init__(self, out: Out | None, *, live: bool, asks: bool = False, rest: str = "--json has all of it") -> None:
         self.out = out
         self.live = live
         self.asks = asks  # a question about each call follows: no spinner may overwrite it
-        self.progress = Progress()
+        self.progress = Progress(rest)
         self.text = ""
         self.name = ""
         self.arguments = ""

@@ -22,6 +22,9 @@ from ..schema.phrases import beginning
 if TYPE_CHECKING:
     from ..types import Note
 
+LINE = 1_000
+"""The most characters of a call's arguments, or of an error, in a line of progress."""
+
 
 def json_line(value: Any) -> str:
     """Return arguments on one line: as compact JSON, or with blanks collapsed if they are not JSON."""
@@ -141,8 +144,10 @@ def _point(number: int, at: int | None) -> None:
 class Progress:
     """Standard error: a line for each thing that happens, and a spinner during waits."""
 
-    def __init__(self) -> None:
+    def __init__(self, rest: str = "") -> None:
+        """`rest` says where to find the rest of what is shortened, such as `--json has all of it`."""
         self.fancy = is_fancy(sys.stderr)
+        self.rest = f"; {rest}" if rest else ""
         self._console: Any = None
         self._status: Any = None
 
@@ -170,16 +175,23 @@ class Progress:
             to_stderr("".join(text for text, _ in parts))
 
     def call(self, name: str, arguments: Any) -> None:
-        self.line(("→ ", "cyan"), (name, "bold cyan"), (" " + json_line(arguments), "cyan"))
+        text, rest = self._shortened(json_line(arguments))
+        self.line(("→ ", "cyan"), (name, "bold cyan"), (f" {text}", "cyan"), (rest, "dim"))
 
     def result(self, text: str, *, failed: bool) -> None:
         first, *more = text.splitlines() or [""]
-        rest = f" (+ {len(more)} lines)" if more else ""
+        line, rest = self._shortened(first, LINE if failed else 200)
+        if more:
+            rest += f" (+ {len(more)} lines)"
         self.line(
-            ("✗ " if failed else "← ", "red" if failed else "green"),
-            (beginning(first, 200), "red" if failed else ""),
-            (rest, "dim"),
+            ("✗ " if failed else "← ", "red" if failed else "green"), (line, "red" if failed else ""), (rest, "dim")
         )
+
+    def _shortened(self, text: str, at_most: int = LINE) -> tuple[str, str]:
+        """Return the beginning of a text that is too long, and how long it is; otherwise the text and ""."""
+        if len(text) <= at_most:
+            return text, ""
+        return beginning(text, at_most), f" ({len(text):,} characters{self.rest})"
 
     def note(self, text: str) -> None:
         self.line((text, "dim"))

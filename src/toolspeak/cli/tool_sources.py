@@ -19,6 +19,9 @@ from ..toolbox import Toolbox
 MCP, OPENAPI = "mcp:", "openapi:"
 """The prefixes of MCP servers and of OpenAPI documents, before the command line or address."""
 
+SUGGESTED = 5
+"""Up to so many tools of a file are suggested, if a command wants one of them."""
+
 
 def toolbox(specs: Sequence[str]) -> Toolbox:
     """Return the tools of every `FILE`, `FILE:name,name` or `openapi:URL`. Raises UsageError, which says what is wrong
@@ -47,6 +50,18 @@ def names_in(spec: str) -> list[str]:
     if spec.startswith(OPENAPI):
         return _of_document(spec.removeprefix(OPENAPI))[1]
     return _of_file(spec)[1]
+
+
+def named_targets(spec: str) -> tuple[str, ...]:
+    """Return `FILE:NAME` for each of a few tools of a file; empty if it has many or cannot be read. It is not read unless
+    it is a file on this machine."""
+    if not Path(spec).expanduser().is_file():
+        return ()
+    try:
+        names = [tool.name for tool in toolbox([spec])]
+    except UsageError:
+        return ()
+    return tuple(f"{spec}:{name}" for name in names) if len(names) <= SUGGESTED else ()
 
 
 def _of_file(spec: str) -> tuple[Path, list[str]]:

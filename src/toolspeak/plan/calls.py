@@ -14,7 +14,7 @@ from ..errors import InvalidCall
 from ..schema import nonblocking_json
 from ..schema.check import AT_MOST, check, not_json, repeated
 from ..schema.coerce import coerce_and_validate
-from ..schema.phrases import beginning
+from ..schema.phrases import beginning, clipped
 from ..schema.sent_as_text import texts_of_numbers
 from ..schema.suggestions import did_you_mean, listed, near
 from ..types import Message, Note, Problem, Reply, Tool, ToolCall, Usage
@@ -40,7 +40,7 @@ def checked(call: ToolCall, tools: Sequence[Tool[..., Any]], finish: str = "") -
         call = (
             replace(call, notes=(*call.notes, AT_LIMIT)) if finish == "length" and AT_LIMIT not in call.notes else call
         )
-        return call, [broken(call)]
+        return call, [broken(call, finish)]
     return judged(call, tool, {})
 
 
@@ -79,8 +79,9 @@ CUT_AT_LIMIT = "the reply was cut off at its limit of tokens (finish reason `len
 """What to say of a reply that reached its limit: why, and what to do."""
 
 
-def broken(call: ToolCall) -> Problem:
-    """The problem of a call whose text was cut, is no JSON object, or is ambiguous."""
+def broken(call: ToolCall, finish: str = "") -> Problem:
+    """The problem of a call whose text was cut, is no JSON object, or is ambiguous. `finish` is how its reply ended, ""
+    if unknown."""
     why = next((note for note in call.notes if note.rule in DOUBTFUL), None)
     if why:
         reason = f" ({why.rule}: {why.detail})" if why.detail else f" ({why.rule})"
@@ -91,12 +92,34 @@ def broken(call: ToolCall) -> Problem:
             f"The call to {call.name!r} was not run: something of it would be left out, or it can be read in more than one way{reason}. Write the whole call "
             "again, every argument once, and nothing else within it.",
         )
-    if AT_LIMIT in call.notes:
-        return Problem("", "a whole call", call.json[-80:], f"The call to {call.name!r} was not run: {CUT_AT_LIMIT}.")
-    text = call.json if len(call.json) < 200 else f"{call.json[:100]}…{call.json[-80:]}"
-    return Problem(
-        "", "a JSON object of arguments", text, f"The call to {call.name!r} was cut off or is not valid JSON."
+    why = CUT_AT_LIMIT if AT_LIMIT in call.notes else why_broken(call.json, finish)
+    received = (
+        f"Its arguments arrived up to: {clipped(call.json, 200)}" if call.json else "None of its arguments arrived"
     )
+    message = f"The call to {call.name!r} was not run: {why}. {received}"
+    return Problem("", "a whole call with a JSON object of arguments", clipped(call.json, 200), message)
+
+
+def why_broken(text: str, finish: str = "") -> str:
+    """Why the arguments of a call that is not whole cannot be used: the reply ended inside it, or they are no JSON."""
+    ended = f"it was cut off: the reply ended{f' (finish reason `{finish}`)' if finish else ''} before the call did"
+    if len(text) > DIAGNOSED:
+        return f"{ended}, or its arguments are not valid JSON"
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        if error.msg.startswith("Unterminated") or error.pos >= len(text.rstrip()):
+            return ended
+        return (
+            f"its arguments are not valid JSON: {error.msg} at character {error.pos + 1:,}, {text[error.pos :][:20]!r}"
+        )
+    except (ValueError, RecursionError) as error:
+        return f"its arguments cannot be read: {error}"
+    return ended
+
+
+DIAGNOSED = 1_000_000
+"""Characters of the longest arguments that are read again to say what is wrong with them."""
 
 
 def problem_text(problems: Sequence[Problem]) -> str:

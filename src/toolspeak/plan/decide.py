@@ -17,7 +17,7 @@ from ..types import Message, Note, Problem, Reply, Request, ToolCall, copy_with
 from .calls import CUT_AT_LIMIT, answer, checked, problem_text, reached
 from .effects import Plan
 from .json_reply import in_words, json_text, order
-from .reask import Attempts, ReaskStrategy, usual
+from .reask import NO_CALL_ADVICE, Attempts, ReaskStrategy, usual
 
 NO_CALL, NO_FIT, NO_JSON = "That was no tool call.", "That does not fit:", "That is not valid JSON:"
 """How the model is told that its reply was wrong, in a user message."""
@@ -109,9 +109,7 @@ def _no_call(reply: Reply, wanted: str, attempts: Sequence[Attempt] = ()) -> NoC
     instead = f"{wanted} was wanted, and {came}{_why_text(reply)}"
     error = NoCall(instead, attempts=attempts or [Attempt(reply, instead)])
     if not reply.calls:
-        error.add_note(
-            "`toolspeak doctor MODEL` shows what a server does with tools; see docs/how-to/answers-in-prose.md"
-        )
+        error.add_note(NO_CALL_ADVICE)
     return error
 
 

@@ -33,12 +33,18 @@ GREEDY = 0.3
 """Sampling up to this temperature counts as greedy."""
 
 REPLY_TO = {
-    "alone": " (to a request for that one call)",
-    "dialect": " (in the dialect {})",
-    "sampling": " (with other sampling)",
-    "model": " (by {})",
+    "alone": " (with that tool alone offered and a call of it required)",
+    "dialect": " (with the tools described in the dialect {})",
+    "sampling": " (with another temperature)",
+    "model": " (by the model {})",
 }
 """What an error says of a reply to each strategy, other than "told"."""
+
+NO_CALL_ADVICE = (
+    "`toolspeak doctor MODEL` shows what its server does with tools. Tools that are described in the prompt (`dialect=`,"
+    " --dialect, or `dialect` in the gateway's configuration) work with any model; see docs/how-to/answers-in-prose.md"
+)
+"""What to do about a model that answers with a text if a call is required."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,14 +300,25 @@ class Attempts:
         last = self.attempts[-1]
         kind, _, name = last.strategy.partition(":")
         where = REPLY_TO.get(kind, "").format(name)
-        why = ", the same as before although the problems were sent back, so it was not asked again" if repeated else ""
+        why = (
+            ", the same as before although the problems were sent back, so the model was not asked again"
+            if repeated
+            else ""
+        )
         advice = "".join(
             f". {note.detail.capitalize()}" for note in last.reply.notes if note.rule == "unfilled-objects"
         )
+        if self._only_text():
+            advice += f". {NO_CALL_ADVICE}"
         raise GenerationError(
             f"no valid reply in {_counted(len(self.attempts))}; the last one{where}{why}: {last.error}{advice}",
             attempts=self.attempts,
         ) from cause
+
+    def _only_text(self) -> bool:
+        """Whether a call was required, and no attempt had one."""
+        replies = [attempt.reply for attempt in self.attempts if attempt.failure is None]
+        return self.state.first.choice not in ("auto", "none") and not any(reply.calls for reply in replies)
 
 
 def _counted(tries: int) -> str:

@@ -20,8 +20,9 @@ from typing import Any, cast
 
 from ..types import Problem, Tool
 from . import nonblocking_json, text_grammars
-from .evaluations import exceeds
-from .phrases import expected, short, spoken
+from .evaluations import CHECKED, exceeds, value_size
+from .pattern_cost import slow_patterns
+from .phrases import short, spoken
 from .schema_names import Names
 from .shrink_invalid import Reduced, RelocatedError, TooMany
 from .suggestions import did_you_mean, listed, near
@@ -36,6 +37,8 @@ HOLDERS = 20
 """The most fields of an object that are searched for a name that may belong inside one of them."""
 EXPLAINED = 150_000
 """The most work that a validator may have with arguments of which all problems are reported."""
+CHARACTERS = 20
+"""Characters of a text that count as much as another value, in the size of an argument."""
 MANY = 2_000
 """Of arguments with more values than this, only the first problem is reported."""
 
@@ -49,7 +52,7 @@ def check(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> list[Problem]:
     """Every problem of `arguments`; empty if the tool may be called with them."""
     judged = judge(tool.parameters, tool.name)
     if too_much(judged, tool.parameters, arguments):
-        return [_too_much(arguments)]
+        return [_too_much(tool, arguments)]
     try:
         right, odd = judged.is_valid(arguments), not_json(arguments)
         problems = [] if right else _wrong(tool, arguments, judged)
@@ -116,11 +119,24 @@ def _unexplained(arguments: Any, errors: Sequence[Any] = ()) -> Problem:
     return Problem(pointer, where, short(value), f"{message}. Give a shorter one")
 
 
-def _too_much(arguments: object) -> Problem:
-    """The problem of arguments that cannot be checked in a bounded time."""
-    why = "the schema has so many alternatives, references to itself or such a pattern that they cannot be checked"
-    message = f"the arguments have too many or too long values, or nest too deep: {why}. Give fewer or shorter ones"
-    return Problem("", "arguments that can be checked", short(arguments), message)
+def _too_much(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> Problem:
+    """The problem of arguments that cannot be checked in a bounded time. It names the largest argument, if that alone is
+    too much, and the pattern that takes so long."""
+    wanted = "arguments that can be checked"
+    names = Names(tool.parameters)
+    name = max(arguments, key=lambda one: value_size(arguments[one], CHARACTERS), default="")
+    alone = exceeds(tool.parameters, {name: arguments.get(name)}, CHECKED)
+    path, value = ("/" + escape(name), arguments[name]) if alone else ("", arguments)
+    slow = slow_patterns(names.followed(names.node([name]))) if alone else []
+    if slow:
+        size = f"it has {len(value):,} characters, and " if isinstance(value, str) else ""
+        why = f"{size}the pattern {short(slow[0])} looks around at each character. Give a shorter text"
+    else:
+        why = (
+            "the values are too many or too long, or nest too deep, for a schema with so many alternatives, references"
+            " to itself or such a pattern. Give fewer or shorter ones"
+        )
+    return Problem(path, wanted, short(value), f"{_named(path)} cannot be checked: {why}")
 
 
 def _due_to_omission(error: Any, arguments: Any, reduced: Reduced) -> bool:
@@ -224,7 +240,7 @@ def explain(error: Any, names: Names) -> Iterator[Problem]:
             message = f"{_named(path)} does not fit its grammar: {error.message}"
             yield Problem(path, "a text that fits the grammar", short(value), message)
         case _:
-            wanted = expected(error)
+            wanted = names.wanted(error)
             yield Problem(path, wanted, short(value), f"{_named(path)} must be {spoken(wanted)}; got {short(value)}")
 
 
@@ -304,16 +320,21 @@ def _alternatives(error: Any, path: str, value: Any, names: Names) -> Iterator[P
         for inner in meant[0]:
             yield from explain(inner, names)
         return
-    heads, at, got = [b[0] for b in (meant or branches)], path, value
+    heads, at, got = [_without_types(branch)[0] for branch in (meant or branches)], path, value
     if telling := _one_tag(meant, depth):
         heads, at, got = telling, f"{path}/{escape(str(telling[0].instance_path[-1]))}", telling[0].instance
-    wanted = " or ".join(dict.fromkeys(expected(e) for e in heads))
+    wanted = " or ".join(dict.fromkeys(map(names.wanted, heads)))
     yield Problem(at, wanted, short(got), f"{_named(at)} must be {spoken(wanted)}; got {short(got)}")
 
 
 def _intended_branches(branches: list[list[Any]], depth: int) -> list[list[Any]]:
-    """The alternatives for the value's own type; of these only the ones whose tag it has, if there are any."""
-    alike = [b for b in branches if not any(_is_other(e, depth) for e in b)]
+    """The alternatives for the value's own type; of these only the ones whose tag it has, if there are any.
+
+    One that lists other values of that type is not meant by itself, but is told beside those that are.
+    """
+    if all(any(_is_other(e, depth) for e in b) for b in branches):
+        return []
+    alike = [b for b in branches if not any(_is_other(e, depth) and not _lists_alike(e) for e in b)]
     return [b for b in alike if not any(_is_tag(e, depth) for e in b)] or alike
 
 
@@ -327,6 +348,12 @@ def _one_tag(branches: list[list[Any]], depth: int) -> list[Any]:
 def _is_other(error: Any, depth: int) -> bool:
     """Whether an error says that the value at this depth has the wrong type."""
     return len(error.instance_path) == depth and error.kind.name in ("type", "enum", "const")
+
+
+def _lists_alike(error: Any) -> bool:
+    """Whether an error lists the allowed values, and one of them has the type of the value."""
+    options = getattr(error.kind, "options", None)
+    return any(type(option) is type(error.instance) for option in cast("list[Any]", options or []))
 
 
 def _is_tag(error: Any, depth: int) -> bool:

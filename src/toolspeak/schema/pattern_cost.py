@@ -14,6 +14,8 @@ from functools import lru_cache
 from math import prod
 from typing import Any, cast
 
+from .walk import nodes
+
 LOOKS = re.compile(r"\(\?<?[=!]|\\[1-9k]")
 """Matches a lookaround or a back-reference in a pattern."""
 REPEATED = re.compile(r"\)\{(\d+)(?:,(\d*))?\}")
@@ -32,6 +34,11 @@ SLOW_FORMATS = ("idn-email", "idn-hostname")
 def slow_to_match(node: Mapping[str, Any]) -> bool:
     """Whether a schema matches texts in a time that may be out of proportion to their length."""
     return node.get("format") in SLOW_FORMATS or any(map(_lookarounds, [*_pattern(node), *_name_patterns(node)]))
+
+
+def slow_patterns(schema: Any) -> list[str]:
+    """The patterns in a schema for which a text is searched again from each of its characters."""
+    return [pattern for _, node in nodes(schema) for pattern in _pattern(node) if _lookarounds(pattern)]
 
 
 def match_work(node: Mapping[str, Any], values: Iterable[Any]) -> int:

@@ -30,14 +30,22 @@ def describe(schema: Any) -> str:
 def _described_type(node: Mapping[str, Any]) -> str:
     kind = node.get("type")
     if isinstance(kind, list):
-        return " or ".join(str(one) for one in cast("list[Any]", kind))
+        return " or ".join(str(one) for one in cast("list[Any]", kind)) + limits(node)
     if kind == "array" and isinstance(node.get("items"), Mapping):
-        return f"array of {describe(node['items'])}"
+        return f"array of {describe(node['items'])}{limits(node)}"
     if kind == "string" and "format" in node:
-        return _format(node["format"])
+        return _format(node["format"]) + limits(node)
     if kind is None:
         return "object" if "$ref" in node else "any JSON value"
-    return str(kind)
+    return f"{kind}{limits(node)}"
+
+
+def limits(node: Mapping[str, Any]) -> str:
+    """The limits of a schema beside its type, in parentheses: ` (at least 3, at most 9)`; "" if there are none."""
+    phrases = [
+        re.sub("^(a string|a list|an object) ", "", _limit(name, node[name])) for name in _LIMITS if name in node
+    ]
+    return f" ({', '.join(phrases)})" if phrases else ""
 
 
 def spoken(wanted: str) -> str:
@@ -134,7 +142,8 @@ _LIMITS = {
     "maxProperties": "an object of at most {} fields",
     "pattern": "a string that matches {}",
 }
-
+PATTERN = 200
+"""Characters of a pattern in a message."""
 
 PATTERNS = {
     DECIMAL: "a decimal number such as 1.10",
@@ -169,8 +178,8 @@ def expected(error: Any) -> str:
 
 
 def _limit(name: str, value: Any) -> str:
-    if value in PATTERNS:
-        return PATTERNS[value]
+    if name == "pattern":
+        return PATTERNS.get(value) or _LIMITS[name].format(beginning(str(value), PATTERN))
     limit = _LIMITS[name].format(value)
     return re.sub(r"\b1 (character|item|field)s\b", r"1 \1", limit) if value == 1 else limit
 

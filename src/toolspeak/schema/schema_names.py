@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from ..types import Schema
-from .phrases import describe
-from .walk import branches, resolve
+from .phrases import describe, expected, limits
+from .walk import branches, escape, resolve
 
 
 class Names:
@@ -25,6 +25,13 @@ class Names:
         """What is expected at `path`."""
         node = self.followed(self.node(path))
         return ("" if node is None else describe(node)) or "a value"
+
+    def wanted(self, error: Any) -> str:
+        """What should have come, according to one of the validator's errors; a type with the limits beside it."""
+        if error.kind.name != "type":
+            return expected(error)
+        node = resolve(self._root, "#" + "".join(f"/{escape(str(part))}" for part in error.schema_path[:-1]))
+        return expected(error) + (limits(cast("Mapping[str, Any]", node)) if isinstance(node, Mapping) else "")
 
     def node(self, path: list[str | int]) -> Any:
         """The schema for the value at `path`, which may be a reference; None if it cannot be determined."""

@@ -16,10 +16,11 @@ from ..errors import InvalidTool
 from ..types import Schema
 from .bounded_cache import BoundedCache
 from .evaluations import CHECKED, exceeds, multiplies, schemas_inside
+from .pattern_parts import why_invalid
 from .phrases import expected, schema_of, short, spoken
 from .text_grammars import KEYWORD, Fits
 from .walk import escape, nodes, rebuild, resolve
-from .weight import weight
+from .weight import largest_pattern, weight
 
 
 class Judge(Protocol):
@@ -73,8 +74,14 @@ def judge(schema: Schema, tool: str = "") -> Judge:
     whole = judged(schema, tool)
     size, patterns = weight(whole)
     if patterns > PATTERNS:
-        message = f"its patterns take about {patterns // 1_000_000:,} MB when they are compiled, and may take {PATTERNS // 1_000_000}"
-        raise InvalidTool(f"{schema_of(tool)} cannot be taken: {message}. Make them fewer, or repeat less", tool=tool)
+        path, largest, own = largest_pattern(whole)
+        message = (
+            f"its patterns take about {patterns // 1_000_000:,} MB when they are compiled, and may take"
+            f" {PATTERNS // 1_000_000}; the largest is at {path}, about {own / 1_000_000:.1f} MB: {short(largest)}"
+        )
+        raise InvalidTool(
+            f"{schema_of(tool)} cannot be taken: {message}. Make them fewer, or repeat less", tool=tool, path=path
+        )
     validator = _compile(whole, tool)
     validator = Referring(validator, schema) if multiplies(schema) else validator
     _judges.put(id(schema), (schema, validator), size)  # keeping the schema alive keeps its id unique
@@ -124,10 +131,28 @@ def _compile(schema: Schema, tool: str) -> Judge:
     except rs.ValidationError as error:
         path = "".join("/" + escape(str(part)) for part in error.instance_path)
         where = f", at {path}" if path else ""
-        why = f"expected {spoken(expected(error))}, got {short(error.instance)}"
+        why = f"expected {spoken(expected(error))}, got {short(error.instance)}{_why_no_pattern(error)}"
     except ValueError as error:
         raise InvalidTool(f"{schema_of(tool)} is not JSON: {error}", tool=tool) from None
     raise InvalidTool(f"{schema_of(tool)} is invalid{where}: {why}", tool=tool, path=path) from None
+
+
+def _why_no_pattern(error: Any) -> str:
+    """What is wrong with an invalid pattern, as the end of a sentence; "" if the error is about something else."""
+    if error.kind.name != "format" or error.kind.value != "regex" or not isinstance(error.instance, str):
+        return ""
+    why = why_invalid(error.instance, _is_pattern)
+    return f"; {why}" if why else ""
+
+
+def _is_pattern(text: str) -> bool:
+    import jsonschema_rs as rs
+
+    try:
+        _validator({"pattern": text})
+    except rs.ValidationError:
+        return False
+    return True
 
 
 def _validator(schema: Schema, registry: Any = None) -> Judge:

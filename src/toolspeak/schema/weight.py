@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from ..types import Schema
 from .pattern_cost import LOOKS
+from .walk import escape
 
 EACH = 4_096
 """Bytes of the smallest validator."""
@@ -43,10 +44,16 @@ def weight(schema: Schema) -> tuple[int, int]:
         text = json.dumps(schema, default=str)
     except (ValueError, RecursionError):  # compiling it will report the error
         return EACH, 0
-    patterns = set(_patterns(schema)) if "attern" in text else set[str]()
+    patterns = {pattern for _, pattern in _patterns(schema)} if "attern" in text else set[str]()
     looks = any(LOOKS.search(pattern) for pattern in patterns)
     of_patterns = sum(pattern_weight(pattern, looks) for pattern in patterns)
     return EACH + BY_CHARACTER * len(text) + of_patterns, of_patterns
+
+
+def largest_pattern(schema: Schema) -> tuple[str, str, int]:
+    """(place, pattern, estimated bytes) of the pattern that takes the most."""
+    weights = ((path, pattern, pattern_weight(pattern)) for path, pattern in _patterns(schema))
+    return max(weights, key=lambda one: one[2])
 
 
 def pattern_weight(pattern: str, looks: bool = False) -> int:
@@ -98,17 +105,17 @@ def _of_set(text: str, looks: bool) -> int:
     return MOST_OF_ALL if text.startswith("[^") or not text.isascii() or "\\" in text else LETTER
 
 
-def _patterns(schema: Schema) -> Iterator[str]:
-    """Every text that may be a pattern: the value of each pattern keyword, at any place."""
-    rest: list[Any] = [schema]
+def _patterns(schema: Schema) -> Iterator[tuple[str, str]]:
+    """Every text that may be a pattern, with its place: the value of each pattern keyword, at any place."""
+    rest: list[tuple[str, Any]] = [("", schema)]
     while rest:
-        node = rest.pop()
+        path, node = rest.pop()
         if isinstance(node, Mapping):
             here = cast("Mapping[str, Any]", node)
             if isinstance(one := here.get("pattern"), str):
-                yield one
+                yield f"{path}/pattern", one
             if isinstance(named := here.get("patternProperties"), Mapping):
-                yield from map(str, cast("Mapping[str, Any]", named))
-            rest += here.values()
+                yield from ((f"{path}/patternProperties", str(name)) for name in cast("Mapping[str, Any]", named))
+            rest += [(f"{path}/{escape(str(key))}", part) for key, part in here.items()]
         elif isinstance(node, list):
-            rest += cast("list[Any]", node)
+            rest += [(f"{path}/{place}", part) for place, part in enumerate(cast("list[Any]", node))]

@@ -33,12 +33,16 @@ def call(ctx: click.Context, target: str, arguments: str, dialect: Dialect | Non
     parameters, every problem is listed and nothing is run.
     """
     from ...drive import run_sync
+    from ...schema.suggestions import did_you_mean
     from ...tool_results import jsonable, result_text
     from ..terminal import answers, print_notes
-    from ..tool_sources import names_in
+    from ..tool_sources import named_targets, names_in
 
     if not names_in(target):
-        raise click.UsageError(f"expected FILE:NAME, such as weather.py:forecast, or mcp:SERVER#NAME; got {target}")
+        hint = did_you_mean(named_targets(target))
+        raise click.UsageError(
+            f"expected FILE:NAME, such as weather.py:forecast, or mcp:SERVER#NAME; got {target}.{hint}"
+        )
     text = piped_text() if arguments == "-" else arguments
     values = _parsed(text) if dialect is None else {}
     with answers() as out:

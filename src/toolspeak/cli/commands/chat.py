@@ -285,7 +285,12 @@ class ChatSession:
 
         begin: list[Message] = [{"role": "system", "content": self.system}] if self.system and not self.messages else []
         question: list[Message] = [*self.messages, *begin, {"role": "user", "content": content}]
-        show = Show(self.out, live=self.out.terminal or not len(self.box), asks=self.approve is not None)
+        show = Show(
+            self.out,
+            live=self.out.terminal or not len(self.box),
+            asks=self.approve is not None,
+            rest="/save has all of it",
+        )
         try:
             reply = answer(
                 question, self.box, show, model=self.model, approve=self.approve, policy=self.policy, limits=self.limits,

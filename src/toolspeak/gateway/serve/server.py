@@ -49,7 +49,8 @@ def listen(settings: GatewaySettings) -> socket.socket:
         listener.bind((settings.host, settings.port))
     except OSError as error:
         listener.close()
-        raise UsageError(f"cannot listen at {settings.host}:{settings.port}: {error.strerror or error}") from None
+        why = f"cannot listen at {settings.host}:{settings.port}: {error.strerror or error}"
+        raise UsageError(f"{why}. Choose another port with --port, where 0 is any free one") from None
     listener.listen(BACKLOG)
     return listener
 

@@ -203,7 +203,8 @@ def listen(where: str) -> socket.socket:
         listener.listen(128)
     except OSError as error:
         listener.close()
-        raise UsageError(f"cannot listen at {where}: {error.strerror or error}") from error
+        why = f"cannot listen at {where}: {error.strerror or error}"
+        raise UsageError(f"{why}. Choose another port with --http HOST:PORT, where 0 is any free one") from error
     return listener
 
 
