@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncGenerator
+from typing import Any
 
 import pytest
 
 import toolspeak as ts
 from cost import calls
-from toolspeak.events import Event, Finished, TextDelta
+from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, TextDelta
+from toolspeak.models.doubled_calls import DoubledCalls
 from toolspeak.models.http import Http
 from toolspeak.models.native import Native
 from toolspeak.models.scripted import Scripted
 from toolspeak.models.text_calls import Listener
+from toolspeak.schema import nonblocking_json
 from toolspeak.types import Request
 
 LENGTH = 20_000
@@ -83,3 +86,27 @@ def test_long_pieces_are_read_in_a_thread(monkeypatch: pytest.MonkeyPatch, size:
 
     assert asyncio.run(go()) == "words " * 2 * size
     assert seen == [apart] * 3
+
+
+def test_arguments_are_parsed_only_to_be_compared_and_their_size_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server's own calls need no parsing here: 6 MB of arguments of one kept the event loop for two seconds."""
+    parsed: list[str] = []
+    real = nonblocking_json.loads
+
+    def noted(text: str, **options: Any) -> Any:
+        parsed.append(text)
+        return real(text, **options)
+
+    monkeypatch.setattr(nonblocking_json, "loads", noted)
+    doubled, long = DoubledCalls(), '{"s": "' + "a" * 1_000 + '"}'
+    for number, name in enumerate(("add", "other", "add")):
+        events = [CallStart(name, f"{number}"), ArgumentsDelta(long), CallEnd()]
+        assert doubled.feed(events, in_text=False) == events
+    assert (parsed, doubled.cost) == ([], 0)
+    assert doubled.feed([CallStart("add", "t"), ArgumentsDelta(long)], in_text=True) == []
+    assert doubled.cost == 3 * len(long)
+    assert doubled.feed([CallEnd()], in_text=True) == []
+    assert (parsed, doubled.cost, doubled.count) == ([long] * 2, 0, 1)
+    alone = [CallStart("third", "t"), ArgumentsDelta(long), CallEnd()]
+    assert doubled.feed(alone, in_text=True) == alone
+    assert len(parsed) == 2

@@ -10,7 +10,6 @@ a limit of their own: `hold` counts them, and refuses a server that sends more.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import deque
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from typing import Any
 
 from ..errors import ServerFailed
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Noted
+from ..schema import nonblocking_json
 from ..types import Note
 from .sse_parser import LONGEST
 
@@ -204,7 +204,7 @@ class CallStream:
 def _text(arguments: Any) -> str:
     if isinstance(arguments, str):
         return arguments
-    return "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
+    return "" if arguments is None else nonblocking_json.dumps(arguments)
 
 
 def _rename(call: _StreamedCall, name: str) -> None:

@@ -6,12 +6,11 @@ around one of these, or plain text.
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any, cast
 
 from ..errors import BadRequest, KeyRefused, ModelError, PromptTooLong, RateLimited, ServerFailed
-from ..schema.nonblocking_json import loads_or
+from ..schema.nonblocking_json import first_characters, loads_or
 from ..schema.phrases import beginning
 
 WORDS = 600
@@ -131,8 +130,8 @@ def words(body: Any) -> str:
         body = next(iter(cast("list[Any]", body)), "")
     message = _message_in(body)
     if isinstance(message, dict):
-        return excerpt(_json(message))
-    text = message if isinstance(message, str) else _json(message) if message else ""
+        return excerpt_of(message)
+    text = message if isinstance(message, str) else first_characters(message, 4 * WORDS) if message else ""
     title = re.search(r"<title[^>]*>(.*?)</title>", text[:65536], re.DOTALL | re.IGNORECASE)
     return excerpt(title[1] if title else text)
 
@@ -149,14 +148,15 @@ def _message_in(body: Any) -> Any:
     return body
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
 def excerpt(text: str, size: int = WORDS) -> str:
     """Return the beginning of a text on one line, without control characters."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * size]).split())
     return beginning(line, size)
+
+
+def excerpt_of(value: Any) -> str:
+    """Return the beginning of a JSON value on one line."""
+    return excerpt(first_characters(value, 4 * WORDS))
 
 
 def _decoded(body: bytes | str) -> Any:

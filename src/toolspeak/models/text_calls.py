@@ -78,14 +78,14 @@ class Listener:
         self._stray = StrayMarkers()  # a server may read a call and leave its markers
 
     def cost(self, event: Event) -> int:
-        """The size of an event as `offloaded` counts it: a text may be read in all dialects, and is once more at its end."""
+        """The size of an event as `offloaded` counts it: a text may be read in all dialects, and is once more at its end; the
+        arguments of two calls may be compared."""
         if not self._listens or not isinstance(event, TextDelta | Finished):
-            return 0
-        return (
-            LARGE
-            if not ready()
-            else DIALECTS * (len(event.text) if isinstance(event, TextDelta) else len(self._text + self._thought))
-        )
+            return self._doubled.cost
+        if not ready():
+            return LARGE
+        text = event.text if isinstance(event, TextDelta) else self._text + self._thought
+        return DIALECTS * len(text) + self._doubled.cost
 
     def hear(self, event: Event) -> list[Event]:
         """The events that take the place of one of the server's."""

@@ -146,8 +146,11 @@ def arguments_text(call: ToolCall) -> str:
 
 
 def written(call: ToolCall) -> str:
-    """The arguments of a call as canonical text, independent of their order and whitespace."""
-    return json.dumps(call.arguments, sort_keys=True, default=str) if call.whole else call.json
+    """The arguments of a call as canonical text, independent of their order and whitespace; large ones as they came."""
+    if not call.whole:
+        return call.json
+    large = len(call.json) >= nonblocking_json.LARGE  # sorting and writing so much is one long step
+    return call.json if large else json.dumps(call.arguments, sort_keys=True, default=str)
 
 
 def answer(call: ToolCall, text: str) -> Message:

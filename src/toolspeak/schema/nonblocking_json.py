@@ -128,11 +128,22 @@ def _shallow(text: str, levels: int) -> bool:
     return True
 
 
-def dumps(value: Any, size: int) -> str:
-    """Like `json.dumps(value, ensure_ascii=False)`. `size` is the approximate number of characters of the result."""
+def dumps(value: Any, size: int = LARGE) -> str:
+    """Like `json.dumps(value, ensure_ascii=False)`. `size` is the approximate number of characters of the result; without
+    it, the result may be large."""
     if size < LARGE:
         return _encode(value)
     return "".join(_written(value))
+
+
+def first_characters(value: Any, size: int) -> str:
+    """The first characters of the JSON text of a value; no more of it is written than a step."""
+    text = ""
+    for piece in _written(value):
+        text += piece
+        if len(text) >= size:
+            break
+    return text[:size]
 
 
 def _written(value: Any) -> Iterator[str]:

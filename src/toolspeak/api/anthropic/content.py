@@ -7,7 +7,6 @@ other blocks is dropped. The result of a failed tool has `is_error` there, and i
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from contextlib import suppress
@@ -342,7 +341,7 @@ def _blocks_in(content: Any, path: str) -> list[Payload]:
 
 
 def _read_call(block: Payload, path: str) -> Payload:
-    arguments = json.dumps(record(block.get("input")), ensure_ascii=False)
+    arguments = nonblocking_json.dumps(record(block.get("input")))
     name = full_name(block.get("toolset_name"), need(block, "name", path))
     function = {"name": name, "arguments": arguments}
     return {"id": need(block, "id", path), "type": "function", "function": function}

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 from ...errors import ServerFailed
 from ...events import Event, Noted
+from ...schema import nonblocking_json
 from ...types import Finish, Note, Usage
 from ..json_stream import Payload, record, records
 from ..stream_reader import StreamReader, count
-from ..upstream_errors import excerpt
+from ..upstream_errors import excerpt_of
 
 FINISH: dict[str, Finish] = {
     "end_turn": "stop",
@@ -63,8 +63,7 @@ class ReplyReader(StreamReader):
                 self._pings += 1
             case _:
                 if self._payloads.whole:
-                    payload_excerpt = excerpt(json.dumps(payload, ensure_ascii=False))
-                    raise ServerFailed(f"expected a message, got: {payload_excerpt}")
+                    raise ServerFailed(f"expected a message, got: {excerpt_of(payload)}")
         return []
 
     def _whole(self, message: Payload) -> list[Event]:
@@ -79,7 +78,7 @@ class ReplyReader(StreamReader):
         if block.get("type") == "tool_use":
             complete_input = record(block.get("input"))
             self._open[index] = bool(complete_input)
-            text = json.dumps(complete_input, ensure_ascii=False) if complete_input else ""
+            text = nonblocking_json.dumps(complete_input) if complete_input else ""
             return self._calls.add(index=index, key=block.get("id"), name=block.get("name"), arguments=text)
         return self._words(block.get("thinking"), block.get("text"))
 

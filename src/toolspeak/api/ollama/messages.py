@@ -5,13 +5,12 @@ Arguments are objects, images are separate from the text, and a result names the
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from ...errors import Refused
-from ...schema.nonblocking_json import loads_or
+from ...schema.nonblocking_json import dumps, loads_or
 from ...types import Message, Schema
 from ..base64_text import decode_base64
 from ..field_schemas import TEXT, cannot
@@ -135,7 +134,7 @@ def _read(row: Payload, at: int, waiting: dict[str, str]) -> Message:
 def _read_call(call: Payload, key: str) -> Payload:
     function = record(call["function"])
     arguments = function.get("arguments")
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False)
+    text = arguments if isinstance(arguments, str) else dumps(arguments or {})
     return {"id": call.get("id", key), "type": "function", "function": {"name": function["name"], "arguments": text}}
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import cast
 
 from ...errors import Refused
+from ...schema import nonblocking_json
 from ...types import Message, Schema
 from ..field_schemas import TEXT, cannot
 from ..json_stream import Payload, record, records
@@ -80,7 +80,7 @@ def _call(call: Payload) -> Payload:
     arguments = function.get("arguments")
     if isinstance(arguments, str):
         return call
-    text = json.dumps({} if arguments is None else arguments, ensure_ascii=False)
+    text = nonblocking_json.dumps({} if arguments is None else arguments)
     return {**call, "function": {**function, "arguments": text}}
 
 
@@ -140,5 +140,5 @@ def _call_read(call: Payload) -> Payload:
     if "function" in call:
         return call if "type" in call else {**call, "type": "function"}
     custom = record(call["custom"])
-    text = json.dumps({"input": custom["input"]}, ensure_ascii=False)
+    text = nonblocking_json.dumps({"input": custom["input"]})
     return {"id": call["id"], "type": "function", "function": {"name": custom["name"], "arguments": text}}

@@ -6,7 +6,6 @@ reasoning under either of its names, a whole JSON reply instead of a stream, an 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +15,7 @@ from ...types import Finish, Note, Usage
 from ..json_stream import Payload, first_record, record, records
 from ..stream_reader import StreamReader, count
 from ..token_logprobs import read_token_logprobs
-from ..upstream_errors import excerpt
+from ..upstream_errors import excerpt_of
 
 FINISH: dict[str, Finish] = {
     "stop": "stop",
@@ -52,7 +51,7 @@ class ReplyReader(StreamReader):
     def _payload(self, payload: Payload) -> list[Event]:
         choice = first_record(payload.get("choices"))
         if choice is None and self._payloads.whole:
-            raise ServerFailed(f"expected a chat completion, got: {excerpt(json.dumps(payload, ensure_ascii=False))}")
+            raise ServerFailed(f"expected a chat completion, got: {excerpt_of(payload)}")
         usage = payload.get("usage")
         if usage and (usage := record(usage)):
             self._usage = read_usage(usage)

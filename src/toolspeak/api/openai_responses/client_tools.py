@@ -7,12 +7,11 @@ result of the call.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...schema.nonblocking_json import loads_or
+from ...schema.nonblocking_json import dumps, loads_or
 from ...types import Schema
 from ..field_schemas import set_fields
 from ..json_stream import Payload, record, records
@@ -86,7 +85,7 @@ class ClientTool:
         names: Mapping[str, Any] = self.parameters["properties"]
         source = record(item.get(self.within)) if self.within else {name: item.get(name) for name in names}
         values = {name: value for name, value in source.items() if value not in (None, self.fixed.get(name))}
-        return json.dumps(values, ensure_ascii=False)
+        return dumps(values)
 
 
 CLIENT_TOOLS: Mapping[str, ClientTool] = {

@@ -5,11 +5,11 @@ An assistant's turn is several items there (reasoning, a message, one per call) 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from ...errors import Refused, UsageError
+from ...schema import nonblocking_json
 from ...schema.validators import judge
 from ...types import Message
 from ..field_schemas import cannot
@@ -170,7 +170,7 @@ class _ItemReader:
         for name in ("call_id", "name", field):
             if not isinstance(item.get(name), str):
                 raise _wrong(f"{at}.{name}", "a text", item.get(name))
-        text = item[field] if field == "arguments" else json.dumps({"input": item[field]}, ensure_ascii=False)
+        text = item[field] if field == "arguments" else nonblocking_json.dumps({"input": item[field]})
         self._add_call(item, full_name(item.get("namespace"), item["name"]), text)
 
     def _client_call(self, item: Payload, at: str) -> None:
@@ -267,7 +267,7 @@ def _part(value: Any, at: str) -> dict[str, Any]:
 
 
 def _wrong(at: str, expected: str, came: Any) -> Refused:
-    received = json.dumps(came, ensure_ascii=False, default=str)[:100] if came is not None else "nothing"
+    received = nonblocking_json.first_characters(came, 100) if came is not None else "nothing"
     return Refused(f"{at}: expected {expected}, got {received}", code="invalid_value", param=at)
 
 
@@ -306,7 +306,7 @@ def _write_call(call: Payload) -> Payload:
     function = record(call.get("function"))
     arguments = function.get("arguments")
     if not isinstance(arguments, str):
-        arguments = json.dumps({} if arguments is None else arguments, ensure_ascii=False)
+        arguments = nonblocking_json.dumps({} if arguments is None else arguments)
     named = {"call_id": call.get("id", ""), "name": function.get("name", "")}
     return {"type": "function_call", **named, "arguments": arguments}
 

@@ -6,17 +6,17 @@ a last event that alone contains the text.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
 from ...errors import ServerFailed
 from ...events import Event, Finished, Logprobs, Noted, TextDelta, ThoughtDelta
+from ...schema import nonblocking_json
 from ...types import Finish, Note, Usage
 from ..call_deltas import ENTRY
 from ..json_stream import Payload, record, records
 from ..stream_reader import StreamReader, count
 from ..token_logprobs import read_token_logprobs
-from ..upstream_errors import excerpt, failure
+from ..upstream_errors import excerpt_of, failure
 
 INCOMPLETE: dict[str, Finish] = {
     "max_output_tokens": "length",
@@ -45,7 +45,7 @@ class ReplyReader(StreamReader):
         if not self._payloads.whole:
             return self._event(payload)
         if not isinstance(payload.get("output"), list):
-            raise ServerFailed(f"expected a response, got: {excerpt(json.dumps(payload, ensure_ascii=False))}")
+            raise ServerFailed(f"expected a response, got: {excerpt_of(payload)}")
         return self._end(payload)
 
     def _event(self, payload: Payload) -> list[Event]:
@@ -108,7 +108,7 @@ class ReplyReader(StreamReader):
                 return self._calls.add(index=place, key=item.get("call_id"), name=item.get("name"), arguments=whole)
             case "custom_tool_call" if done and place not in self._delta_kinds:
                 self._delta_kinds[place] = "item"
-                arguments = json.dumps({"input": item.get("input")}, ensure_ascii=False)
+                arguments = nonblocking_json.dumps({"input": item.get("input")})
                 return self._calls.add(index=place, key=item.get("call_id"), name=item.get("name"), arguments=arguments)
             case "message" if done and place not in self._delta_kinds:
                 self._delta_kinds[place] = "item"
