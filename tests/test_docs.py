@@ -22,13 +22,13 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
 
 import pytest
 
 import toolspeak
 from preloaded import Started
+from preloaded_command import toolspeak_command
 from test_doc_tables import GENERATORS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -46,9 +46,6 @@ NOT_RUN = {"pip", "pipx", "uv", "uvx", "git", "cd", "make", "source", "export", 
 """Commands that set a machine up: showing them is enough."""
 
 SERVE = "toolspeak serve"
-SHELL = frozenset("|&;<>()$`*?[]{}#~!\\\n")
-"""What a shell may read as more than a word, be it quoted or not."""
-SHIM = "import sys; sys.argv[0] = 'toolspeak'; from toolspeak.cli import main; sys.exit(main())"
 
 
 @dataclass
@@ -107,28 +104,15 @@ def ends(command: str) -> bool:
     return not command.endswith("\\")
 
 
-def environment(folder: Path) -> dict[str, str]:
-    homes = {name: str(folder / ".home") for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")}
-    return {**homes, "NO_COLOR": "1", "COLUMNS": "100"}
-
-
 def run_command(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """A command as a shell runs it. One that needs no shell, and is ours, runs in a process that has loaded it already."""
-    program, *args = shlex.split(command)
-    if program == "toolspeak" and not SHELL & set(command):
-        with TemporaryFile("w+b") as output:
-            env = {**os.environ, **environment(folder)}
-            started = Started(args, stdin=subprocess.DEVNULL, stdout=output.fileno(), stderr=output.fileno(), env=env)
-            code = started.wait(800)
-            output.seek(0)
-            return subprocess.CompletedProcess(command, code, output.read().decode())
     shims = folder / ".bin"
     if not shims.exists():
         shims.mkdir()
-        for name, rest in {"toolspeak": f'-c "{SHIM}" "$@"', "python": '"$@"'}.items():
-            (shims / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {rest}\n')
+        for name, program in {"toolspeak": toolspeak_command(), "python": [sys.executable]}.items():
+            (shims / name).write_text(f'#!/bin/sh\nexec {shlex.join(program)} "$@"\n')
             (shims / name).chmod(0o755)
-    env = {**os.environ, **environment(folder), "PATH": f"{shims}{os.pathsep}{os.environ['PATH']}"}
+    env = {**os.environ, "PATH": f"{shims}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1", "COLUMNS": "100"}
+    env |= {name: str(folder / ".home") for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")}
     return subprocess.run(
         ["bash", "-o", "pipefail", "-c", command],
         cwd=folder,

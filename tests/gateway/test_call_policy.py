@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
+import shlex
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import anthropic
 import openai
 import pytest
 
-from preloaded import mcp_server
+from preloaded_command import toolspeak_command
 from toolspeak.errors import UsageError
 from toolspeak.gateway.access.keys import digest, hashed
 from toolspeak.gateway.call_policy import CallPolicy
@@ -244,19 +244,17 @@ def test_a_hosted_tool_runs_where_the_policy_allows_it(
 ) -> None:
     log = tmp_path / "log"
     (tmp_path / "tools.py").write_text(TOOLS.format(log=str(log)), "utf-8")
+    source = f"mcp:{shlex.join(toolspeak_command())} mcp --tools {tmp_path / 'tools.py'}#look_up"
     searched = '<tool_call>\n{"name": "web_search", "arguments": {"query": "rain"}}\n</tool_call>'
     model = Speaker(Scripted([searched, "Well."]), "hermes")
 
     async def go() -> None:
-        settings = {"hosted": {"web_search": f"mcp:{server}#look_up"}, "policy": rule}
+        settings = {"hosted": {"web_search": source}, "policy": rule}
         async with serve_models(m=model, settings=settings) as running:
             async with openai.AsyncOpenAI(base_url=running.url + "/v1", api_key="x", max_retries=0) as client:
                 await client.responses.create(model="m", input="Rain?", tools=[{"type": "web_search"}])
 
-    with mcp_server(tmp_path / "tools.py") as address:
-        # The gateway starts the one whose tool runs; the others run already, which takes a tenth of the time.
-        server = f"{sys.executable} -m toolspeak mcp --tools {tmp_path / 'tools.py'}" if ran else address
-        asyncio.run(go())
+    asyncio.run(go())
     assert (log.read_text() if log.exists() else "") == ran
 
 

@@ -19,6 +19,7 @@ import pytest
 
 from oauth_world import browse, oauth_world
 from preloaded import mcp_server
+from preloaded_command import toolspeak_command
 from replies import hermes_call
 from toolspeak.errors import UsageError
 from toolspeak.gateway.access.keys import digest, hashed
@@ -79,7 +80,7 @@ def server(request: pytest.FixtureRequest, file: Path, over_http: Served) -> Mcp
 
 
 def stdio(file: Path) -> McpServer:
-    command = (sys.executable, "-m", "toolspeak", "mcp", "--tools", str(file))
+    command = (*toolspeak_command(), "mcp", "--tools", str(file))
     return McpServer(command, cwd=str(file.parent), **shared(file))
 
 

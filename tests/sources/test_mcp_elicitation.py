@@ -4,9 +4,7 @@ the protocol in which a call ends with the question."""
 from __future__ import annotations
 
 import asyncio
-import os
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,11 +14,11 @@ import pytest
 
 import toolspeak as ts
 from preloaded import Started
+from preloaded_command import toolspeak_command
 
 mcp = pytest.importorskip("mcp", reason="the extra mcp is not installed")
 types: Any = pytest.importorskip("mcp.types", reason="the extra mcp is not installed")
 
-SRC = Path(__file__).resolve().parents[2] / "src"
 PATIENT = 600.0
 FUNCTIONS = '''\
 from pathlib import Path
@@ -68,22 +66,20 @@ def command(tmp_path: Path) -> list[str]:
     (tmp_path / "functions.py").write_text(FUNCTIONS)
     (tmp_path / "policy.toml").write_text(POLICY)
     files = ["--tools", str(tmp_path / "functions.py"), "--policy", str(tmp_path / "policy.toml")]
-    return [sys.executable, "-m", "toolspeak", "mcp", *files]
-
-
-ENV = {"PYTHONPATH": os.pathsep.join([str(SRC), os.environ.get("PYTHONPATH", "")])}
+    return ["mcp", *files]
 
 
 @asynccontextmanager
 async def over_stdio(command: list[str], **options: Any) -> AsyncIterator[Any]:
-    about = mcp.StdioServerParameters(command=command[0], args=command[1:], env=ENV)
+    program, *args = [*toolspeak_command(), *command]
+    about = mcp.StdioServerParameters(command=program, args=args)
     async with mcp.Client(about, **options) as client:
         yield client
 
 
 @asynccontextmanager
 async def over_http(command: list[str], **options: Any) -> AsyncIterator[Any]:
-    with Started([*command[3:], "--http", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True) as server:
+    with Started([*command, "--http", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         hello = next(line for line in iter(server.stderr.readline, "") if line.startswith("serving"))
         async with mcp.Client(hello.split()[-1], **options) as client:
@@ -144,16 +140,19 @@ def test_a_function_of_the_user_answers_for_toolspeaks_own_client(command: list[
         return {}
 
     call = {"name": "remove", "arguments": {"path": "a"}}
-    with ts.mcp(command, env=ENV, pins=False, elicit=answer) as tools:
+    with ts.mcp([*toolspeak_command(), *command], pins=False, elicit=answer) as tools:
         assert tools.call(call) == "removed a"
         with pytest.raises(ts.ToolError, match="the user declined"):
             tools.call(call)
         with pytest.raises(ts.ToolError, match="the question was not answered: no terminal"):
             tools.call(call)
     assert asked == [("May the tool remove run with these arguments?", {"type": "object", "properties": {}})] * 3
-    with ts.mcp(command, env=ENV, pins=False, elicit=later) as tools:
+    with ts.mcp([*toolspeak_command(), *command], pins=False, elicit=later) as tools:
         assert tools.call(call) == "removed a"
-    with ts.mcp(command, env=ENV, pins=False) as tools, pytest.raises(ts.ToolError, match="waits for approval"):
+    with (
+        ts.mcp([*toolspeak_command(), *command], pins=False) as tools,
+        pytest.raises(ts.ToolError, match="waits for approval"),
+    ):
         tools.call(call)
     assert len(removed(tmp_path)) == 2
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ import pytest
 import preloaded
 import toolspeak as ts
 from preloaded import Started
+from preloaded_command import toolspeak_command
 from toolspeak.cli import main as command_line
 
 mcp = pytest.importorskip("mcp", reason="the extra mcp is not installed")
@@ -30,6 +32,7 @@ TOOLSPEAK = [sys.executable, "-m", "toolspeak"]
 PATIENT = 600.0
 FUNCTIONS = '''\
 import os
+import shlex
 import sys
 import time
 
@@ -73,9 +76,8 @@ def functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @asynccontextmanager
 async def official(functions: Path, *more: str) -> AsyncIterator[Any]:
-    command, *args = [*TOOLSPEAK, "mcp", "--tools", str(functions), *more]
-    env = {"PYTHONPATH": os.environ["PYTHONPATH"]}
-    async with mcp.Client(mcp.StdioServerParameters(command=command, args=args, env=env)) as client:
+    command, *args = [*toolspeak_command(), "mcp", "--tools", str(functions), *more]
+    async with mcp.Client(mcp.StdioServerParameters(command=command, args=args)) as client:
         yield client
 
 
@@ -142,9 +144,7 @@ def test_what_tools_say_of_themselves_reaches_a_client(tmp_path: Path, functions
     hints = {one.name: one.annotations for one in asyncio.run(asyncio.wait_for(listed(), PATIENT))}
     assert hints["plain"] is None
     assert (hints["page"].read_only_hint, hints["page"].open_world_hint) == (True, True)
-    with ts.mcp(
-        f"{sys.executable} -m toolspeak mcp --tools {file}", env={"PYTHONPATH": os.environ["PYTHONPATH"]}
-    ) as box:
+    with ts.mcp(shlex.join([*toolspeak_command(), "mcp", "--tools", str(file)])) as box:
         labels = {tool.name: (tool.effect, tool.reads) for tool in box}
     assert labels == {
         "page": ("read", "untrusted"), "drop": ("destructive", "trusted"), "plain": ("write", "untrusted")
