@@ -108,7 +108,8 @@ def grammar(
 
     `choice` is "auto" (text, calls, or text and then calls), "required", the name of a tool, or "none". `parallel`
     allows several calls. A reply to a `prompt` that ends in `<think>` starts inside a thought; without `thinking` it
-    may have none. Properties come in the order of their schema. Raises UsageError if the form cannot express the
+    may have none. Properties come in the order of their schema. Some keywords, such as `pattern` or `minimum`, are not
+    enforced in each form: `toolspeak grammar` names them, and the check of a call finds what breaks them. Raises UsageError if the form cannot express the
     dialect.
     """
     from .wire import grammar as grammars

@@ -232,6 +232,29 @@ def test_a_grammar_in_each_form(form: str, sign: str) -> None:
     assert sign in made.stdout
 
 
+def test_what_a_grammar_does_not_enforce_is_named(tmp_path: Path) -> None:
+    fields = {
+        "a/b": {"type": "integer", "minimum": 3},
+        "b": {"anyOf": [{"type": "string", "pattern": "^(?=x)a+"}, {"type": "null"}]},
+        "c": {"type": "string", "pattern": "^(a|b)$"},
+        "d": {"type": "array", "items": {"type": "string"}, "uniqueItems": True, "minItems": 1},
+    }
+    tools = [{"name": name, "parameters": {"type": "object", "properties": fields}} for name in ("f", "g")]
+    (tmp_path / "tools.json").write_text(json.dumps(tools), "utf-8")
+    always = {"f: /properties/b/anyOf/0/pattern", "f: /properties/d/uniqueItems"}
+    for dialect, form, more in (
+        ("tool-json", "lark", set[str]()),
+        ("tool-json", "json_schema", set[str]()),
+        ("hermes", "structural_tag", set[str]()),
+        ("tool-json", "gbnf", {"f: /properties/a~1b/minimum"}),
+        ("gemma3", "lark", {"f: /properties/a~1b/minimum"}),
+    ):
+        made = run("grammar", "-d", dialect, "-t", "tools.json", "--choice", "f", "--form", form)
+        listed, _, advice = made.stderr.removeprefix("note: the grammar does not enforce ").partition(". ")
+        assert set(listed.split(", ")) == always | more, (dialect, form)
+        assert advice == "Check each call, as `toolspeak parse` does\n"
+
+
 def test_what_may_be_called_is_chosen() -> None:
     given = ("grammar", "-d", "hermes", "--tools", "weather.py")
     assert "weather" in run(*given).stdout

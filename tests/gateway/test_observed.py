@@ -442,3 +442,16 @@ def test_a_misspelled_name_that_the_default_answers_is_named(serve_models: Calla
         ("big", "gpt-51: did you mean gpt-5?", True, ["gpt-5"]),
         ("big", None, True, None),
     ]
+
+
+@pytest.mark.parametrize("default", ["big", None])
+def test_the_details_of_a_misspelled_model_are_those_of_the_default_and_say_so(
+    serve_models: Callable[..., Any], default: str | None
+) -> None:
+    async def go() -> tuple[int, str | None, str | None]:
+        async with serve_models(settings={"default": default}, small=speaks("1"), big=speaks("2")) as running:
+            async with aiohttp.ClientSession() as session, session.get(f"{running.url}/v1/models/smal") as answer:
+                head = answer.headers
+                return answer.status, head.get("x-toolspeak-model"), head.get("x-toolspeak-hint")
+
+    assert asyncio.run(go()) == ((200, "big", "smal: did you mean small?") if default else (404, None, None))

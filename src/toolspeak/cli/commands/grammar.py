@@ -38,13 +38,22 @@ def grammar(dialect: Dialect, files: tuple[str, ...], choice: str, form: Form, s
 
     `auto` allows text, calls, or text and then calls; `required` only calls; a tool's name only calls of that tool;
     `none` only text.
+
+    Keywords of the tools' schemas that the grammar does not enforce are listed on standard error.
     """
     from ... import text as core
-    from ..terminal import answers
+    from ...schema.suggestions import listed
+    from ...wire.grammars.not_enforced import not_enforced
+    from ..terminal import answers, to_stderr
 
     tools = tools_of_files(files)
     if tools is None:
         raise UsageError("a grammar needs tools: expected --tools FILE")
     with answers() as out:
         text = core.grammar(dialect, tools, choice, form, parallel=not single)
+        callable_tools = [tool for tool in tools if choice in ("auto", "required", tool.name)]
+        if places := not_enforced(text, form, callable_tools):
+            to_stderr(
+                f"note: the grammar does not enforce {listed(places)}. Check each call, as `toolspeak parse` does"
+            )
         out.line(text if isinstance(text, str) else json.dumps(text, indent=2, ensure_ascii=False))

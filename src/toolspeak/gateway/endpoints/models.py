@@ -25,7 +25,9 @@ async def list_models(gateway: Gateway, exchange: HttpExchange, _: str) -> None:
 
 
 async def show_model(gateway: Gateway, exchange: HttpExchange, name: str) -> None:
-    """Answer with one model. Raises Refused (404), which suggests similar names."""
-    gateway.models.find(name, exchange.visible)
+    """Answer with one model: the default model stands for any name, as in requests, and the headers say so. Raises Refused
+    (404), which suggests similar names."""
+    served = gateway.models.find(name, exchange.visible)
+    exchange.tell_model(served.settings.name, gateway.models.by_default(name, exchange.visible))
     codec = anthropic if exchange.header(b"anthropic-version") else openai_chat
     await exchange.reply_json(200, codec.write_model(name))
