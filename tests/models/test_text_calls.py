@@ -90,6 +90,19 @@ class Ignores:
         return web.json_response({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
 
 
+class Always(Ignores):
+    """A server whose model writes `text` after results too."""
+
+    async def __call__(self, request: web.Request) -> web.StreamResponse:
+        if request.path.endswith("/chat/completions"):
+            body = await request.json()
+            if body.get("stream") and self.streams:
+                return web.Response(body=chunked(self.text, self.size), content_type="text/event-stream")
+            message = {"role": "assistant", "content": self.text}
+            return web.json_response({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
+        return await super().__call__(request)
+
+
 class Refuses(Ignores):
     """A server that refuses tools."""
 
@@ -477,6 +490,33 @@ def test_nothing_is_read_where_no_call_may_come(serve: Serve, name: str) -> None
                 events = [event async for event in made.stream(request)]
                 assert "".join(e.text for e in events if isinstance(e, TextDelta)) == HERMES
                 assert not [e for e in events if isinstance(e, CallStart | Noted)]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("name", ["Qwen2.5-7B-Instruct", "mine"])
+def test_a_call_after_the_last_turn_of_a_run_is_no_answer(serve: Serve, name: str) -> None:
+    async def main() -> None:
+        async with serve(Always(HERMES)) as server:
+            reply = await ts.arun(QUESTION, tools=[weather], model=f"{server.url}/v1#{name}", limits={"steps": 2})
+            assert (reply.text, reply.finish) == ("", "limit")
+            assert {"not-run", "limit-steps"} <= {note.rule for note in reply.notes}
+            assert HERMES not in str(reply.messages)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("mark", ["<|im_end|>", "</s>", "<|eot_id|>"])
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_mark_that_ends_a_turn_is_no_text(serve: Serve, mark: str, stream: bool) -> None:
+    async def main() -> None:
+        async with serve(Always(f"Sunny.{mark}", streams=stream)) as server:
+            url = f"{server.url}/v1#mine"
+            for model in (url, ts.model(url, dialect="glm4"), build(ModelSettings("mine", (url,))).model):
+                for tools in ([weather], []):
+                    assert (await ts.arun(QUESTION, tools=tools, model=model)).text == "Sunny."
+            quoted = await ts.arun(f"What does {mark} mean?", model=f"{server.url}/v1#mine")
+            assert quoted.text == f"Sunny.{mark}"
 
     asyncio.run(main())
 

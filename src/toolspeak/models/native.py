@@ -12,6 +12,7 @@ from contextlib import aclosing
 from typing import cast
 
 from ..events import Event
+from ..plan.end_marks import EndMarks
 from ..types import Request
 from ..wire.dialect import Dialect
 from ..wire.prompt.control_markers import cleaned_request, was_broken
@@ -64,11 +65,16 @@ class Native(Wrapper[Model]):
         """The reply's events: calls in its text are calls, and markers that were broken in the request are whole."""
         sent, broken = await offloaded(request_size(request), self._sent, request)
         restorer = Restorer() if broken else None
+        # A text that may quote the user's markers, is scored by token, or comes from a hosted API keeps what it ends with.
+        scored, continues = request.logprobs is not None, request.prompt is not None
+        exact = any((broken, scored, continues, hosted(self.server.address.public)))
+        end_marks = None if exact else EndMarks()
         listener: Listener | None = None
         async with aclosing(cast("AsyncGenerator[Event]", self.model.stream(sent))) as events:
             async for event in events:
                 if listener is None:
                     listener = Listener(request, self.own)
                 for whole in restorer.feed((event,)) if restorer else (event,):
-                    for one in await offloaded(listener.cost(whole), listener.hear, whole):
+                    came = await offloaded(listener.cost(whole), listener.hear, whole)
+                    for one in end_marks.feed(came) if end_marks else came:
                         yield one

@@ -15,7 +15,7 @@ server read and left in the text as well counts once (see `doubled_calls`).
 A thought at the beginning of a reply is no text of it (see `leading_thought`).
 
 A reply to a request without tools or with a response schema is not read for calls. With `choice="none"` it is read in the model's
-own dialect alone, so that whoever asked can leave the call out of the answer.
+own dialect, and after results of calls in the others too, so that whoever asked can leave the call out of the answer.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Listener:
         self._offered = request.tools or ()
         self._tools = (*self._offered, *request.hidden)
         self._dialect = dialect
-        self._may_call = request.choice != "none"
+        self._may_call = any((request.choice != "none", _after_results(request)))
         self._listens = _may_hold_calls(request) and (self._may_call or dialect is not None)
         self._leading = LeadingThought(
             dialect if self._listens else None,
@@ -205,6 +205,11 @@ def with_hint(ask: Ask, request: Request) -> Ask:
             yield output
 
     return copy_with(ask, read=hinting)
+
+
+def _after_results(request: Request) -> bool:
+    """Whether the conversation ends with the results of calls: the model may go on calling, whatever is allowed."""
+    return any(message.get("role") == "tool" for message in request.messages[-1:])
 
 
 def _may_hold_calls(request: Request) -> bool:

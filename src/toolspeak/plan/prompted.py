@@ -29,6 +29,7 @@ from .attachment_marks import detach, has_parts, put_back
 from .calls import reached
 from .constrain import constrain, unheld
 from .effects import Ask, Plan
+from .end_marks import EndMarks
 from .json_reply import in_words
 from .late_tools import apart
 from .stop_strings import Stops
@@ -187,19 +188,19 @@ def _read_by(decoder: Decoder, limit: int | None) -> Reads:
         nonlocal last
         match event:
             case TextDelta(text):
-                return stray.feed(decoder.feed(text))
+                return ends.feed(stray.feed(decoder.feed(text)))
             case Finished():
                 last = event
                 return ()
             case None:
-                events = stray.feed(decoder.close())
+                events = ends.feed(stray.feed(decoder.close()))
                 calls = decoder.state.call_count > 0
                 return [_finish(e, last, calls, limit) if isinstance(e, Finished) else e for e in events]
             case _:
                 return (event,)
 
     last = Finished()
-    stray = StrayMarkers()
+    stray, ends = StrayMarkers(), EndMarks()
     return read
 
 
@@ -224,10 +225,17 @@ def words(
     messages_as_text = put_back(render(messages, (), dialect, laid_out=False).messages, parts)
     sent = replace(request, messages=messages_as_text, tools=None, hidden=(), choice="auto")
     unwanted = (*(request.tools or ()), *request.hidden) if request.choice == "none" else ()
-    reads = _read_by(Decoder(dialect, unwanted, ids=ids), request.max_tokens) if dialect.thinking or unwanted else None
+    decoded = bool(dialect.thinking or unwanted)
+    reads = _read_by(Decoder(dialect, unwanted, ids=ids), request.max_tokens) if decoded else _read_as_text(request)
     if was_broken(messages_as_text):
-        reads = _restored(reads or (lambda event: () if event is None else (event,)))
-    yield Ask(sent, live=True, recorded=False) if reads is None else Ask(sent, live=True, read=reads, recorded=False)
+        reads = _restored(reads)
+    yield Ask(sent, live=True, read=reads, recorded=False)
+
+
+def _read_as_text(request: Request) -> Reads:
+    """Passes the events on, without a mark at the end unless the request scores each token."""
+    ends = EndMarks() if request.logprobs is None else None
+    return lambda event: () if event is None else ends.feed((event,)) if ends else (event,)
 
 
 def last_question(messages: Sequence[Message]) -> tuple[str, list[str]]:
