@@ -87,7 +87,7 @@ def test_no_marker_comes_through(surface: str, template: str | None) -> None:
     assert len(set(EVERYWHERE)) >= 60
     calm = told(surface, "harmless", HERMES, template)
     assert not [note for note in calm.notes if note.rule == "control-marker"]
-    for marker in EVERYWHERE:
+    for marker in rotated(EVERYWHERE, 3, SURFACES.index(surface)):
         for text in (marker, f"x{marker}{marker}y", f"<|{marker}"):
             wild = told(surface, text, HERMES, template)
             for known in (marker, "<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>"):

@@ -135,13 +135,13 @@ SIZES = pytest.mark.parametrize("size", [0, 1], ids=["whole", "by characters"])
 
 @SIZES
 @pytest.mark.parametrize("name", thinned(ASKED, 3))
-@pytest.mark.parametrize("kind", ANY)
+@pytest.mark.parametrize("kind", rotated([*ANY], 2))
 def test_time_grows_with_any_text(kind: str, name: str, size: int) -> None:
     assert growth(one_of(name), ANY[kind], size, TOOLS) <= MOST
 
 
 @SIZES
-@pytest.mark.parametrize("kind", HURTING)
+@pytest.mark.parametrize("kind", rotated([*HURTING], 3))
 def test_time_grows_with_a_text_made_to_hurt(kind: str, size: int) -> None:
     name, make = HURTING[kind]
     assert growth(one_of(name), make, size, TOOLS) <= MOST

@@ -12,7 +12,7 @@ from test_tagged import HOLES, SCHEMA as FLAT
 from test_tree import FOLLOW, SCHEMA as DEEP, TREE, M
 
 from cost import growth
-from properties import property_test
+from properties import property_test, rotated
 from toolspeak.wire.holes import tagged, tree
 
 TAGS = [(tagged, hole, FLAT, follow) for hole, follow in HOLES.values()]
@@ -116,7 +116,7 @@ MOST = 3.0
 """Twice as much text costs at most this many times as much; quadratic is four. Lists of a megabyte leave the cache."""
 
 
-@pytest.mark.parametrize("kind", HURTING)
+@pytest.mark.parametrize("kind", rotated([*HURTING], 3))
 @pytest.mark.parametrize("size", [0, 4], ids=["whole", "in pieces"])
 def test_time_grows_with_the_text(kind: str, size: int) -> None:
     name, make = HURTING[kind]
