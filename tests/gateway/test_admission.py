@@ -15,6 +15,7 @@ from toolspeak.errors import Refused
 from toolspeak.events import Event, Finished, TextDelta
 from toolspeak.gateway.config.settings import GatewayLimits
 from toolspeak.gateway.limits.admission import Admission
+from toolspeak.gateway.limits.batch_slots import BatchSlots
 from toolspeak.gateway.serve.server import drain
 from toolspeak.models.base import Capability
 from toolspeak.types import Request
@@ -311,5 +312,24 @@ def test_who_leaves_while_waiting_takes_no_place() -> None:
         await tasks[0]
         admission.leave(0.1, "a")
         assert (admission.running, admission.waiting) == (0, 0)
+
+    asyncio.run(go())
+
+
+def test_a_line_of_a_batch_that_is_cancelled_while_it_waits_takes_no_place() -> None:
+    """A place that became free just then went to it, which was an error, and nobody got it."""
+
+    async def go() -> None:
+        admission = Admission(GatewayLimits(running=2, waiting=4))
+        slots = BatchSlots(admission)
+        await slots.enter("a")
+        tasks = [asyncio.create_task(slots.enter("a")) for _ in range(2)]
+        await asyncio.sleep(0)
+        tasks[0].cancel()
+        slots.leave(0.1, "a")
+        await asyncio.gather(*tasks, return_exceptions=True)
+        assert (slots.running, admission.running) == (1, 1)
+        slots.leave(0.1, "a")
+        assert (slots.running, admission.running) == (0, 0)
 
     asyncio.run(go())

@@ -1,17 +1,14 @@
 """Decides when a line of a batch may run: at most half of the places for concurrent requests are for lines, and only
 while no request waits for one.
 
-A free place goes to the key with the fewest lines running; among several, to the one that was served least recently. A
-line waits as long as it takes. How many lines can wait is bounded by the batches in progress.
+A free place goes to the key with the fewest lines running (see `fair_queue`). A line waits as long as it takes. How many
+lines can wait is bounded by the batches in progress.
 """
 
 from __future__ import annotations
 
-import asyncio
-import itertools
-from collections import Counter, deque
-
 from .admission import Admission, ending
+from .fair_queue import FairQueue
 
 
 class BatchSlots:
@@ -21,64 +18,32 @@ class BatchSlots:
         self.most = max(1, admission.limits.running // 2)
         self.running = 0
         self._admission = admission
-        self._places: Counter[str] = Counter()  # places by owner
-        self._queues: dict[str, deque[asyncio.Future[None]]] = {}  # by owner, none of them empty
-        self._last: dict[str, int] = {}
-        self._numbers = itertools.count()
+        self._queue = FairQueue()
         admission.on_free = self._wake
 
     async def enter(self, owner: str) -> None:
         """Wait for a place; `leave` gives it back. Raises Refused (503) once the process ends."""
         self._admission.check_open()
-        waiter = asyncio.get_running_loop().create_future()
-        self._queues.setdefault(owner, deque()).append(waiter)
+        waiter = self._queue.add(owner)
         self._wake()
-        try:
-            await waiter
-        except asyncio.CancelledError:
-            if waiter.cancelled():
-                self._forget(owner, waiter)
-            elif waiter.exception() is None:  # the place was granted just before the cancellation
-                self.leave(0, owner)
-            raise
+        await self._queue.wait(owner, waiter, lambda: self.leave(0, owner))
 
     def leave(self, _: float, owner: str) -> None:
         """Give back a place. How long it was used says nothing of how long a request waits."""
         self.running -= 1
-        self._places[owner] -= 1
-        if self._places[owner] <= 0:
-            del self._places[owner]
+        self._queue.take_back(owner)
         self._admission.free()
         self._wake()
 
     def drain(self) -> None:
         """Refuse all waiting lines, because the process ends."""
-        for queue in self._queues.values():
-            for waiter in queue:
-                if not waiter.done():
-                    waiter.set_exception(ending())
-        self._queues.clear()
+        self._queue.refuse(ending)
 
     def _wake(self) -> None:
-        while self._queues and self._take():
-            owner = min(self._queues, key=lambda name: (self._places[name], self._last.get(name, -1)))
-            waiter = self._queues[owner][0]
-            self._forget(owner, waiter)
-            self._give(owner)
-            waiter.set_result(None)
+        while (owner := self._queue.next_owner()) is not None and self._take():
+            self._queue.serve(owner)
 
     def _take(self) -> bool:
         slot = self.running < self.most and self._admission.take()
         self.running += slot
         return slot
-
-    def _give(self, owner: str) -> None:
-        self._places[owner] += 1
-        self._last[owner] = next(self._numbers)
-
-    def _forget(self, owner: str, waiter: asyncio.Future[None]) -> None:
-        queue = self._queues.get(owner, deque())
-        if waiter in queue:
-            queue.remove(waiter)
-        if not queue:
-            self._queues.pop(owner, None)
