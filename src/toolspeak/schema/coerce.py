@@ -23,7 +23,7 @@ from .kinds import takes_digits
 from .nonblocking_json import Digits, exact_number, loads, loads_or
 from .phrases import limited_notes, short
 from .validators import branch_judge, judge, too_much
-from .walk import escape, resolve
+from .walk import escape, followed
 
 _INTEGER = re.compile(r"-?[1-9][0-9]{0,300}|0")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,300})(?:\.[0-9]{1,300})?(?:[eE][+-]?[0-9]{1,3})?")
@@ -137,7 +137,7 @@ class _Walk:
     def value(self, value: Any, schema: Any, path: str, depth: int) -> Any:
         """`value` with everything coerced that `schema` allows; the same object if nothing changed."""
         self.work.spend()
-        node = self._follow(schema)
+        node = followed(self.root, schema)
         if node is None or depth > _DEPTH:
             return value
         for part in cast("list[Any]", node.get("allOf", [])):
@@ -155,7 +155,7 @@ class _Walk:
     def integers(self, value: Any, schema: Any, depth: int = 0) -> Any:
         """The same JSON value, with 1 instead of 1.0 where the schema wants an integer."""
         self.work.spend()
-        node = self._follow(schema)
+        node = followed(self.root, schema)
         if node is None or depth > _DEPTH:
             return value
         if isinstance(value, float):
@@ -171,7 +171,7 @@ class _Walk:
         """The same value, with the digits as text where the schema takes a Decimal and a float has lost some.
         `exact` is the value with its `Digits`."""
         self.work.spend()
-        node = self._follow(schema)
+        node = followed(self.root, schema)
         if node is None or depth > _DEPTH or type(value) is not (float if isinstance(exact, Digits) else type(exact)):
             return value
         if isinstance(exact, Digits) and takes_digits(node):
@@ -216,27 +216,12 @@ class _Walk:
             return set()
         for key in ("anyOf", "oneOf", "allOf"):
             for part in cast("list[Any]", node.get(key, [])):
-                inner = self._follow(part)
+                inner = followed(self.root, part)
                 if inner is not None and depth < _DEPTH:
                     if "number" in _types(inner):
                         return set()
                     kinds = kinds | self._types(inner, depth + 1)
         return kinds
-
-    def _follow(self, schema: Any) -> Mapping[str, Any] | None:
-        """The schema with `$ref`s resolved, siblings included; None for `true`, `false` and anything that is no
-        schema."""
-        for _ in range(20):
-            if not isinstance(schema, Mapping):
-                return None
-            node = cast("Mapping[str, Any]", schema)
-            if "$ref" not in node:
-                return node
-            schema = resolve(self.root, str(node["$ref"]))
-            if isinstance(schema, Mapping) and len(node) > 1:
-                target = cast("Mapping[str, Any]", schema)
-                schema = {**target, **{key: value for key, value in node.items() if key != "$ref"}}
-        return None
 
     def _one_of(self, value: Any, branches: list[Any], path: str, depth: int) -> Any:
         """The only valid value that the alternatives coerce `value` to; unchanged if there is none or more than one."""

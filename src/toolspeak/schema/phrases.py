@@ -105,7 +105,7 @@ def beginning(text: str, at_most: int) -> str:
     return text if len(text) <= at_most else text[: at_most - 1] + "…"
 
 
-def clipped(text: str, at_most: int = 600) -> str:
+def clipped(text: str, at_most: int) -> str:
     """The text; if it is too long, without its middle, since the ends of a value's text tell most."""
     return text if len(text) <= at_most else f"{text[: at_most // 2]} … {text[-at_most // 2 :]}"
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from ..types import Schema
 from .phrases import describe, expected, limits
-from .walk import branches, escape, resolve
+from .walk import branches, escape, followed, resolve
 
 
 class Names:
@@ -33,6 +33,10 @@ class Names:
         node = resolve(self._root, "#" + "".join(f"/{escape(str(part))}" for part in error.schema_path[:-1]))
         return expected(error) + (limits(cast("Mapping[str, Any]", node)) if isinstance(node, Mapping) else "")
 
+    def followed(self, node: Any) -> Mapping[str, Any] | None:
+        """The schema that a reference means; None for anything that is no schema."""
+        return followed(self._root, node)
+
     def node(self, path: list[str | int]) -> Any:
         """The schema for the value at `path`, which may be a reference; None if it cannot be determined."""
         node: Any = self._root
@@ -40,20 +44,9 @@ class Names:
             if isinstance(part, str):
                 node = self._of(node).get(part)
             else:
-                followed = self.followed(node)
-                node = followed.get("items") if followed is not None else None
+                inner = self.followed(node)
+                node = None if inner is None else inner.get("items")
         return node
-
-    def followed(self, node: Any) -> Mapping[str, Any] | None:
-        """The schema that a reference means."""
-        for _ in range(20):
-            if not isinstance(node, Mapping):
-                return None
-            here = cast("Mapping[str, Any]", node)
-            if "$ref" not in here:
-                return here
-            node = resolve(self._root, str(here["$ref"]))
-        return None
 
     def _of(self, node: Any) -> dict[str, Any]:
         """The properties in an object's schema, also in its alternatives and in what it refers to."""

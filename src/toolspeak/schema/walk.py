@@ -81,6 +81,21 @@ def resolve(root: Mapping[str, Any], ref: str) -> Any:
     return here
 
 
+def followed(root: Mapping[str, Any], schema: object) -> Mapping[str, Any] | None:
+    """The schema with its reference resolved, together with what stands beside the reference; None for `true`, `false`
+    and anything that is no schema."""
+    for _ in range(20):
+        if not isinstance(schema, Mapping):
+            return None
+        node = cast("Mapping[str, Any]", schema)
+        if "$ref" not in node:
+            return node
+        target = resolve(root, str(node["$ref"]))
+        beside = {key: value for key, value in node.items() if key != "$ref"}
+        schema = {**cast("Mapping[str, Any]", target), **beside} if beside and isinstance(target, Mapping) else target
+    return None
+
+
 def branches(root: Mapping[str, Any], schema: object, conditions: bool = False) -> Iterator[Mapping[str, Any]]:
     """A schema and all schemas that it refers to or combines, each once; with `conditions` also those of `if`."""
     seen: set[int] = set()

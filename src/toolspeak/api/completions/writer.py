@@ -21,7 +21,7 @@ REASONS: dict[Finish, str] = {"limit": "length", "tool_calls": "stop"}
 """`finish_reason` for our finish reasons that have another name."""
 
 
-def write_logprobs(tokens: Sequence[Any], offset: int = 0) -> Payload | None:
+def write_logprobs(tokens: Sequence[Any], offset: int) -> Payload | None:
     """Return log probabilities in this API's format; None if there are none. `offset` is the position of the first
     token."""
     if not tokens:

@@ -9,7 +9,7 @@ from ...events import ArgumentsDelta
 from ...types import Schema
 from ..dialect import Raw
 from ..reading.json_tokens import escaped, quoted
-from ..reading.source import Scan, marks, until
+from ..reading.source import Scan, marks, pass_all, until
 from ..reading.state import State
 from .hole import ArgumentsHole, Tail, arguments_of
 
@@ -31,20 +31,11 @@ def rest(s: State, follow: tuple[str, ...]) -> Scan[None]:
     """Passes on the text up to one of `follow`, or the end, as the content of a JSON string. Does not consume what
     ends it."""
     if not follow:
-        yield from _all(s)
+        yield from pass_all(s, lambda piece: s.emit_arguments(escaped(piece)))
     elif hit := (
         yield from until(s, marks(follow, SPECIAL), lambda piece: s.emit_arguments(escaped(piece)), ArgumentsDelta)
     ):
         s.pos -= len(hit)
-
-
-def _all(s: State) -> Scan[None]:
-    while True:
-        s.emit_arguments(escaped(s.text[s.pos :]))
-        s.pos = len(s.text)
-        if s.closed:
-            return
-        yield
 
 
 def write(hole: Raw, arguments: Mapping[str, Any]) -> str:

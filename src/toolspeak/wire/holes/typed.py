@@ -234,15 +234,15 @@ def ahead(s: Source, offset: int, words: tuple[str, ...]) -> Scan[int]:
         yield
 
 
-def token_ahead(s: Source, offset: int, ends: tuple[str, ...], most: int = CAP) -> Scan[tuple[str, str] | None]:
-    """The text `offset` characters ahead, of at most `most` characters, with the mark after it; None if there is none.
+def token_ahead(s: Source, offset: int, ends: tuple[str, ...]) -> Scan[tuple[str, str] | None]:
+    """The text `offset` characters ahead, of at most `CAP` characters, with the mark after it; None if there is none.
     Consumes nothing."""
     search, longest = marks(ends).full, max(map(len, ends))
     while True:
         text, start = s.text, s.pos + offset
-        m = search(text, start, start + most + longest)
-        whole = s.closed or len(text) - start >= most + longest
-        if m and m.start() - start > most:
+        m = search(text, start, start + CAP + longest)
+        whole = s.closed or len(text) - start >= CAP + longest
+        if m and m.start() - start > CAP:
             return None
         if m and (s.closed or not _may_grow(text, m.start(), ends)):
             return text[start : m.start()], m[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 from ...errors import TemplateError
@@ -29,7 +30,7 @@ from ..dialect import (
 from ..memo import Memo
 from .assistant import assistant_turn, example, worked_calls
 from .calls import dumps, write_tools
-from .conversation_form import id_form, with_ids
+from .conversation_form import id_form, joined_users, with_ids
 from .turns import Turn
 
 OPENING: tuple[str | Slot | When, ...] = (
@@ -97,15 +98,9 @@ def opened(
 
 def _joined(turns: Sequence[Turn]) -> list[Turn]:
     """Consecutive user turns merged; consecutive assistant turns are rejected."""
-    out: list[Turn] = []
-    for turn in turns:
-        if out and turn.role == out[-1].role == "user":
-            out[-1] = replace(out[-1], text=f"{out[-1].text}\n\n{turn.text}")
-        elif out and turn.role == out[-1].role == "assistant":
-            raise TemplateError("Consecutive assistant messages are not allowed")
-        else:
-            out.append(turn)
-    return out
+    if any(one.role == other.role == "assistant" for one, other in pairwise(turns)):
+        raise TemplateError("Consecutive assistant messages are not allowed")
+    return joined_users(turns, [])
 
 
 def _opening(rest: list[Turn], system: str | None, d: Dialect, want: PromptOptions, notes: list[Note]) -> list[Message]:

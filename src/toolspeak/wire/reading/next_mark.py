@@ -10,7 +10,7 @@ from unicodedata import category
 from ...events import TextDelta
 from .json_tokens import ENDS
 from .lexicon import CALL, CODE, END, FENCE, FRAME, HEAD, MARK, Program
-from .source import Marks, Scan, at, following, marks, until, visible
+from .source import Marks, Scan, at, following, marks, pass_all, until, visible
 from .state import State
 
 OPEN = ("<!--", "~~~", "\n~~~")
@@ -21,6 +21,8 @@ KNOWN = re.compile(rf"[^\n]{{0,{MOST_MARKED - 1}}}\n|[^\n]{{{MOST_MARKED}}}").ma
 """Markers up to the end of a line, of at most so many characters; and a line whose end, or length, is known."""
 TICKS = cast("Callable[[str, int], re.Match[str]]", re.compile("`*").match)
 BRACES = cast("Callable[[str, int], re.Match[str]]", re.compile(r"(?:\{(?=\{))*").match)
+IN_OBJECT = frozenset((*ENDS, "}", ""))
+"""What comes after a brace that begins an object; the text may also end there."""
 
 Match = tuple[str, str, str]
 
@@ -55,14 +57,14 @@ def mark(s: State, p: Program, fresh: bool, block: bool) -> Scan[Match | None]:
 def _in_text(s: State, wanted: Marks | None) -> Scan[str | None]:
     """Passes text on up to the next mark and consumes it; braces that begin no object are text."""
     if wanted is None:
-        yield from all_of_it(s)
+        yield from pass_all(s, s.emit_text)
         return None
     word = yield from until(s, wanted, s.emit_text, TextDelta)
     while word == "{":
         s.pos -= 1  # not consumed until more text arrives
         c = yield from following(s, 1)
         s.pos += 1
-        if not c or c in ENDS or c == "}":
+        if c in IN_OBJECT:
             break
         run = BRACES(s.text, s.pos)  # fast path for many braces
         s.emit_text(word + run[0])
@@ -76,16 +78,6 @@ def record_from(s: State, word: str) -> None:
     s.pos -= len(word)
     s.start_recording()
     s.pos += len(word)
-
-
-def all_of_it(s: State) -> Scan[None]:
-    """Nothing is searched for: everything is text."""
-    while True:
-        s.emit_text(s.text[s.pos :])
-        s.pos = len(s.text)
-        if s.closed:
-            return
-        yield
 
 
 class CodeBlock:

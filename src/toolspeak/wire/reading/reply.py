@@ -34,8 +34,8 @@ from .lexicon import (
     Program,
     route,
 )
-from .next_mark import CodeBlock, Match, all_of_it, mark, marked_to_its_end, pass_quoted, record_from
-from .source import GAP, SPACE, Malformed, Marks, Scan, at, beginning, following, marks, skip, until
+from .next_mark import CodeBlock, Match, mark, marked_to_its_end, pass_quoted, record_from
+from .source import GAP, SPACE, Malformed, Marks, Scan, at, beginning, following, marks, pass_all, skip, until
 from .state import State
 
 FAILURES = 2_000
@@ -154,7 +154,7 @@ def thought(s: State, p: Program) -> Scan[Match | None]:
     """Passes a thought on up to what ends it."""
     s.text_type = ThoughtDelta if p.split else TextDelta
     if p.closers is None:
-        yield from all_of_it(s)
+        yield from pass_all(s, s.emit_text)
         return None
     thinking = p.d.thinking
     word = yield from until(s, p.opening or p.closers, s.emit_text, s.text_type)

@@ -225,6 +225,16 @@ def until(s: Source, wanted: Marks, emit: Callable[[str], None], delta: Delta | 
         yield
 
 
+def pass_all(s: Source, emit: Callable[[str], None]) -> Scan[None]:
+    """Passes on everything up to the end: nothing is searched for."""
+    while True:
+        emit(s.text[s.pos :])
+        s.pos = len(s.text)
+        if s.closed:
+            return
+        yield
+
+
 def visible(text: str, pos: int) -> int:
     """The end of the whitespace at `pos`, which is usually empty."""
     return SPACE(text, pos).end() if text[pos : pos + 1].isspace() else pos
