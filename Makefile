@@ -28,7 +28,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:  # one pip at a time in an environment
-.PHONY: help demo test full test-clients test-browser test-ray kills memory fuzz soak fetch lint format bench bench-decode bench-gateway docs wheel measure lock clean
+.PHONY: help demo test full test-lowest test-clients test-browser test-ray kills memory fuzz soak fetch lint format bench bench-decode bench-gateway docs wheel measure lock clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -41,11 +41,15 @@ test: $(DEV) fetch  ## fetch what the tests need, then run them with the network
 
 full: $(DEV) fetch  ## everything that there is to run: all inputs of the properties, the clients, a cluster, long fuzzing, a long soak
 	$(PYTEST) --hypothesis-profile=full $(ARGS)
+	$(MAKE) test-lowest ARGS=
 	$(MAKE) test-clients CLIENTS=full ARGS=
 	$(MAKE) test-browser ARGS=
 	$(MAKE) test-ray ARGS=
 	$(MAKE) fuzz SECONDS=600 ARGS=
 	$(MAKE) soak MINUTES=30 ARGS=
+
+test-lowest: $(DEV) fetch  ## run some tests with the lowest versions of the dependencies that pyproject.toml allows
+	$(BIN)/python tests/lowest_versions.py -n $(JOBS) --maxprocesses 4 $(ARGS)
 
 test-clients: $(DEV) fetch  ## run the clients that people use against the gateway, each in an environment of its own
 	CLIENTS=$(CLIENTS) $(BIN)/python tests/clients/roster.py
