@@ -21,6 +21,7 @@ from typing import Any, cast
 from .approvals import Answer, ApprovalGate, Approve
 from .display import tools_html
 from .errors import CallError, InvalidCall, InvalidTool, NoCall, ToolError, UnknownTool, UsageError
+from .models.offload import content_size, offloaded
 from .plan.calls import broken, judged
 from .plan.code_fences import unfenced
 from .policy.policy import Policy
@@ -30,6 +31,7 @@ from .schema.infer import AnyTool, as_tool, as_tools, tool as make_tool, unique
 from .schema.nonblocking_json import loads_or
 from .schema.phrases import beginning, short
 from .schema.suggestions import did_you_mean, listed, near
+from .schema.validators import check_cost
 from .tool_results import LIMIT, exception_text, result_text
 from .types import Message, Problem, Tool, ToolCall, ToolResult
 
@@ -250,7 +252,7 @@ class Toolbox:
 
         async def result_of(call: Any) -> ToolResult:
             began = 0.0
-            checked = self.validate(call)
+            checked = await offloaded(self._cost(call), self.validate, call)
             known = checked.call or _identify(call)
             try:
                 if checked.error is not None:
@@ -260,7 +262,7 @@ class Toolbox:
                     text = result_text(answer.result, limit)
                     return ToolResult(known.id, known.name, text, answer.result, origin=approval.own_words)
                 if answer is not known:
-                    known = self._checked(answer)
+                    known = await offloaded(self._cost(answer), self._checked, answer)
                     approval.check(known, tuple(self))
                 async with running:
                     began = time.monotonic()
@@ -288,6 +290,12 @@ class Toolbox:
             self._missing(tool, {**self.inject, **(more or {})})
 
     # inside
+
+    def _cost(self, call: Any) -> int:
+        """The cost of the check of a call, as `offloaded` counts it."""
+        length = len(call.json) if isinstance(call, ToolCall) else content_size(call)
+        tool = self._tools.get(_identify(call).name)
+        return length + (check_cost(tool.parameters, length) if tool else 0)
 
     def _checked(self, call: Any) -> ToolCall:
         checked = self.validate(call)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+import toolspeak as ts
+from toolspeak import toolbox
 from toolspeak.models.offload import PlanEnd, next_effect
 from toolspeak.plan.effects import Ask, Plan
 from toolspeak.schema.check import check
@@ -50,3 +53,24 @@ def test_a_short_call_of_a_schema_with_many_alternatives_is_checked_beside_the_l
     with pytest.raises(PlanEnd) as end:
         asyncio.run(next_effect(plan, reply, None, Ask(Request(tools=(tool,)))))
     assert (end.value.value != threading.get_ident()) is beside
+
+
+@pytest.mark.parametrize("form", [lambda text: ToolCall("1", "f", json.loads(text), text), lambda text: {"name": "f", "arguments": json.loads(text)}])  # fmt: skip
+def test_a_toolbox_checks_large_calls_in_a_thread(monkeypatch: pytest.MonkeyPatch, form: Callable[[str], Any]) -> None:
+    threads: list[bool] = []
+    here, real = threading.get_ident(), toolbox.judged
+
+    def noted(*args: Any) -> Any:
+        threads.append(threading.get_ident() == here)
+        return real(*args)
+
+    monkeypatch.setattr(toolbox, "judged", noted)
+
+    async def f(x: list[str]) -> int:
+        return len(x)
+
+    box = ts.Toolbox(f)
+    calls = [form(json.dumps({"x": ["a"] * count})) for count in (3, 60_000)]
+    results = asyncio.run(box.arun(calls, approve=lambda _: True))
+    assert [result.value for result in results] == [3, 60_000]
+    assert sorted(threads) == [False, True]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import math
 import struct
 from collections.abc import Mapping, Sequence
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ..errors import ServerFailed
+from ..schema import nonblocking_json
 from ..types import Schema
 from .base64_text import decode_base64
 from .field_schemas import MODEL
@@ -18,6 +18,10 @@ from .json_stream import Payload, record, records
 
 MOST = 2048
 """The most texts in one request, as at OpenAI."""
+NUMBER = 20
+"""Characters of a number."""
+VECTOR = 262_144
+"""Characters of JSON that are parsed in one step: about those of the longest usual vector."""
 LARGEST = 3.4028234663852886e38
 """The largest 32-bit float."""
 
@@ -44,6 +48,11 @@ class Vectors:
 # ------------------------------------------------------------------ for a server
 
 
+def reply_size(vectors: Vectors) -> int:
+    """Return about how many characters a response has."""
+    return NUMBER * sum(map(len, vectors.rows))
+
+
 def write_request(texts: Sequence[str], model: str, dimensions: int | None = None) -> Payload:
     """Return the JSON body of a request to an OpenAI-compatible server."""
     body: Payload = {"model": model, "input": list(texts), "encoding_format": "float"}
@@ -58,7 +67,8 @@ def write_ollama(texts: Sequence[str], model: str, dimensions: int | None = None
 
 def read_body(raw: bytes, count: int) -> Vectors:
     """Return the vectors of `count` texts from the bytes of a response. Raises ValueError for what is not JSON."""
-    return read_reply(record(json.loads(raw)), count)
+    text = raw.decode()
+    return read_reply(record(nonblocking_json.loads(text, values=len(text), piece=VECTOR)), count)
 
 
 def read_reply(body: Payload, count: int) -> Vectors:

@@ -30,7 +30,7 @@ UNPRINTABLE, UNNAMED = re.compile(r"[^ -~]"), re.compile(r"[^\w.-]", re.ASCII)
 NAMED = 20
 """How many fields without effect a response names."""
 PIECE = 262_144
-"""The most bytes of a stream that are sent in one step."""
+"""The most bytes that are sent in one step."""
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -41,6 +41,10 @@ STREAM: Headers = [
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),
 ]
+
+
+def _json(value: Any, size: int) -> bytes:
+    return dumped(value, size).encode()
 
 
 class HttpExchange:
@@ -154,7 +158,9 @@ class HttpExchange:
             body = b""
         try:
             await self._send({"type": "http.response.start", "status": status, "headers": head})
-            await self._send({"type": "http.response.body", "body": body})
+            for at in range(0, max(1, len(body)), PIECE):
+                more = at + PIECE < len(body)
+                await self._send({"type": "http.response.body", "body": body[at : at + PIECE], "more_body": more})
         except OSError:
             raise Gone from None
         self.record.bytes += len(body)
@@ -176,7 +182,7 @@ class HttpExchange:
 
     async def reply_json(self, status: int, value: Any, size: int = 0) -> None:
         """Send a JSON value of about `size` characters."""
-        await self.reply(status, (await offloaded(size, dumped, value, size)).encode())
+        await self.reply(status, await offloaded(size, _json, value, size))
 
     async def write(self, data: bytes, *, sign: bool = False) -> None:
         """Send data of an event stream, after the status. Waits for a slow reader."""

@@ -66,7 +66,7 @@ def request_size(request: Request) -> int:
     for message in request.messages:
         size += PART
         for value in message.values():
-            size += len(value) if isinstance(value, str) else _length(value)
+            size += len(value) if isinstance(value, str) else content_size(value)
         if size >= LARGE:
             break
     return size
@@ -96,10 +96,10 @@ def _checking(reply: Reply, effect: Effect | None) -> int:
     return cost
 
 
-def _length(value: Any) -> int:
+def content_size(value: Any) -> int:
     """Return the characters of a content: a text, parts, or calls."""
     if isinstance(value, str):
         return len(value)
     if isinstance(value, dict):
-        return sum(_length(one) for one in cast("dict[str, Any]", value).values())
-    return sum(PART + _length(one) for one in cast("list[Any]", value)) if isinstance(value, list) else 0
+        return sum(content_size(one) for one in cast("dict[str, Any]", value).values())
+    return sum(PART + content_size(one) for one in cast("list[Any]", value)) if isinstance(value, list) else 0

@@ -51,17 +51,20 @@ TOKEN = re.compile(rf'[\[{{](?:[^\[\]{{}}"]++|{STRING}){{0,64}}+[\]}}]|{STRING}|
 """Matches a small container of scalars, a string, or a bracket. It never backtracks, so that its time is linear."""
 
 
-def loads(text: str, *, values: int = VALUES, levels: int = DEEPEST, **options: Callable[[Any], Any]) -> Any:
+def loads(
+    text: str, *, values: int = VALUES, levels: int = DEEPEST, piece: int = 0, **options: Callable[[Any], Any]
+) -> Any:
     """Like `json.loads`. `options` are `parse_constant`, `parse_float` and `object_pairs_hook`. Raises ValueError, also
-    for text of more than `values` values, and RecursionError for text that nests deeper than `levels`, which are at most DEEPEST."""
+    for text of more than `values` values, and RecursionError for text that nests deeper than `levels`, which are at most DEEPEST.
+    `piece`: containers with more characters are walked, in any large text; without it, only where there are many."""
     if has_more(text, values):
         raise ValueError(f"it contains more than {values:,} values")
-    if len(text) < LARGE or text.count(":") + text.count("[") < MANY:
+    if len(text) < LARGE or (not piece and text.count(":") + text.count("[") < MANY):
         value = json.loads(text, **cast("Any", options))
     else:
         decoder = STANDARD.JSONDecoder(**options)
         decoder.scan_once = _Walker(
-            large_containers(text), decoder.scan_once, decoder.object_pairs_hook or _as_dict
+            large_containers(text, piece or PIECE), decoder.scan_once, decoder.object_pairs_hook or _as_dict
         ).scan
         value = decoder.decode(text)
     if too_deep(text, value, levels):
@@ -84,7 +87,7 @@ def exact_number(text: str) -> float | Digits:
 def loads_or(text: str, default: Any, *, values: int = VALUES, **options: Callable[[Any], Any]) -> Any:
     """What `loads` gives; `default` for a text that is not JSON, nests too deep or has too many values."""
     try:
-        return loads(text, values=values, levels=DEEPEST, **options)
+        return loads(text, values=values, levels=DEEPEST, piece=0, **options)
     except (ValueError, RecursionError):
         return default
 
@@ -220,8 +223,8 @@ class _Walker:
         return STANDARD.JSONObject((text, at + 1), True, self.scan, None, self._as_object, self._names)
 
 
-def large_containers(text: str) -> set[int]:
-    """The positions of objects and lists that are longer than PIECE, or that never end. Raises RecursionError."""
+def large_containers(text: str, piece: int = PIECE) -> set[int]:
+    """The positions of objects and lists that are longer than `piece`, or that never end. Raises RecursionError."""
     begun: list[int] = []
     large: set[int] = set()
     for token in TOKEN.finditer(text):
@@ -235,8 +238,8 @@ def large_containers(text: str) -> set[int]:
             if len(begun) > DEEPEST:
                 raise RecursionError(TOO_DEEP)
         elif mark in "{[":
-            if end - at > PIECE:
+            if end - at > piece:
                 large.add(at)
-        elif begun and end - (start := begun.pop()) > PIECE:
+        elif begun and end - (start := begun.pop()) > piece:
             large.add(start)
     return large.union(begun)

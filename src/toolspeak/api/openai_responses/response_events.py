@@ -79,7 +79,11 @@ class Building:
         self._thoughts = incoming.thoughts
         self._compacts = incoming.compacts
         self._says = "compaction" if incoming.compacts else "message"
-        self._kinds = {TextDelta: self._says, ThoughtDelta: "reasoning", ArgumentsDelta: "function_call"}
+        self._kinds: dict[type[Any], str] = {
+            TextDelta: self._says,
+            ThoughtDelta: "reasoning",
+            ArgumentsDelta: "function_call",
+        }
         self._size = 0
         self._sequence = -1
         self._open: _Item | None = None

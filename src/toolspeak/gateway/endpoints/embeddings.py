@@ -11,6 +11,7 @@ from ...api.field_schemas import cannot
 from ...api.json_stream import Payload
 from ...errors import BadRequest, PromptTooLong, Refused, ServerFailed
 from ...models.embed import NONE_THERE, embedder
+from ...models.offload import offloaded
 from ...plan.token_estimate import about
 from ...types import Usage
 from ..errors import refused
@@ -48,7 +49,8 @@ async def answer_embeddings(
         if texts.dimensions not in (None, length):
             message = f"dimensions: {texts.model!r} has only vectors of {length} numbers"
             raise Refused(message, code="unsupported_parameter", param="dimensions")
-        await exchange.reply_json(200, write(vectors, texts))
+        size = embeddings.reply_size(vectors)
+        await exchange.reply_json(200, await offloaded(size, write, vectors, texts), size)
 
 
 def _refused(error: BadRequest | ServerFailed, model: str) -> Refused:
