@@ -344,3 +344,51 @@ def test_steps_and_messages_show_a_call_as_it_ran() -> None:
     assert call.arguments == {"days": 3}
     assert call.notes
     assert reply.messages[1]["tool_calls"][0]["function"]["arguments"] == '{"days": 3}'
+
+
+def test_a_call_that_the_time_limit_stopped_may_have_had_effects() -> None:
+    began: list[int] = []
+
+    async def slow(n: int) -> str:
+        """Wait."""
+        began.append(n)
+        await asyncio.sleep(600)
+        return "done"
+
+    model = native(calls(("slow", {"n": 1}), ("slow", {"n": 2})), "never")
+    events = list(ts.stream("go", tools=[slow], model=model, limits={"seconds": 1}))
+    assert began == [1, 2]
+    results = [event.result for event in events if isinstance(event, ts.CallResult)]
+    reply = ts.run("go", tools=[slow], model=native(calls(("slow", {"n": 1})), "never"), limits={"seconds": 1})
+    results += reply.steps[0].results
+    assert [type(result.error) for result in results] == [ts.ToolTimeout] * 3
+    assert all("stopped at the run's limit of seconds; it may have had effects" in result.text for result in results)
+    assert (reply.text, reply.finish) == ("", "limit")
+    assert "may have had effects" in str(reply.messages)
+    assert answered(reply.messages)
+
+
+def test_a_reply_that_streams_on_is_ended_at_the_limit_of_tokens() -> None:
+    passed: list[int] = []
+
+    class Endless:
+        """A model that never stops."""
+
+        name, capabilities = "endless", frozenset[Any]()
+
+        async def stream(self, request: ts.Request) -> Any:
+            while True:
+                passed.append(1)
+                yield TextDelta("word ")
+
+    reply = ts.run("go", model=Endless(), limits={"tokens": 50})  # type: ignore[arg-type]
+    assert (reply.finish, reply.usage.estimated) == ("limit", True)
+    assert 50 <= len(passed) <= 150
+    assert reply.text == "word " * len(passed)
+    assert "limit-tokens" in rules(reply)
+
+
+def test_the_note_of_the_calls_limit_says_how_many_did_not_run() -> None:
+    model = native(calls(("add", {"a": 1, "b": 1})), calls(*[("add", {"a": 1, "b": n}) for n in range(2, 9)]), "enough")
+    (note,) = [n for n in ts.run("go", tools=[add], model=model, limits={"calls": 5}).notes if n.rule == "limit-calls"]
+    assert "limit of 5 calls: 1 ran, and none of the 7 in its last reply" in note.detail

@@ -19,6 +19,8 @@ from ..wire.prompt.control_markers import cleaner
 from ..wire.prompt.known_markers import control_markers
 
 T = TypeVar("T")
+Reads = Callable[[Event | None], Iterable[Event]]
+"""Converts the model's events as they arrive; None is the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class Ask:
 
     request: Request
     live: bool = False
-    read: Callable[[Event | None], Iterable[Event]] | None = None
+    read: Reads | None = None
     recorded: bool = True
     by: str = ""
 
@@ -62,9 +64,9 @@ Effect = Ask | Score | Run | Tell
 Plan = Generator[Effect, Any, T]
 
 
-def ask(request: Request, *, live: bool = False, by: str = "") -> Plan[Reply]:
+def ask(request: Request, *, live: bool = False, by: str = "", read: Reads | None = None) -> Plan[Reply]:
     """The reply to one request."""
-    reply: Reply = yield Ask(request, live, by=by)
+    reply: Reply = yield Ask(request, live, read, by=by)
     return reply
 
 

@@ -13,15 +13,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..api.tool_errors import error_text
-from ..errors import ApprovalNeeded, LimitReached, ModelError, UsageError
-from ..events import Finished, Noted
+from ..errors import ApprovalNeeded, LimitReached, ModelError, ToolTimeout, UsageError
+from ..events import CallResult, Finished, Noted
 from ..tool_results import result_text
 from ..types import Message, Note, Pending, Reply, Request, Step, ToolCall, ToolResult, Usage
 from ..wire.reading.collect import add_usage
 from .calls import answer, assistant, checked, written
-from .effects import Plan, ask, run, tell
+from .effects import Plan, Reads, ask, run, tell
 from .reask import ReaskState, ReaskStrategy, usual
 from .result_pages import LONGEST_IN_ALL
+from .token_limit import ended_at
 
 SAME = 3
 """The same call with the same result this many times ends a run: the model is going in circles."""
@@ -32,7 +33,9 @@ class Limits:
     """Limits of a run: model turns, seconds of wall time, tokens as reported by the model, calls that are run.
 
     A limit ends the run with `finish="limit"`, never with an exception. After `steps` or `calls` the model is asked
-    once more without tools; after `seconds` or `tokens` the reply is what has arrived.
+    once more without tools; after `seconds` or `tokens` the reply is what has arrived. Calls that run at the end of
+    `seconds` are stopped. If a reply has more calls than `calls` leaves, none of them runs. A reply that streams on is
+    ended at about twice the tokens that are left; `max_tokens` limits it exactly.
     """
 
     steps: int = 16
@@ -76,7 +79,7 @@ def loop(request: Request, limits: Limits, strategies: Sequence[ReaskStrategy] =
                 so_far.took(last)
                 return so_far.finished(last, why)
     except LimitReached as error:
-        yield from tell(Finished("limit"))
+        yield from tell(*map(CallResult, so_far.stopped(error.limit)), Finished("limit"))
         so_far.refused(error.limit)
         return so_far.finished(error.reply or Reply(), error.limit)
 
@@ -88,6 +91,7 @@ def labelled(message: Message, result: ToolResult) -> Message:
 
 def _run_calls(so_far: _Run, reply: Reply) -> Plan[str]:
     """Runs the calls of a reply. Returns why the run ends with them, "" if it continues."""
+    so_far.running = True
     so_far.ran(reply, (yield from run(reply.calls, list(so_far.messages))))
     if so_far.pending:
         return ""
@@ -101,7 +105,8 @@ def _next_reply(so_far: _Run, *, tools: bool = True) -> Plan[Reply]:
     """The next reply, from another model if the current one fails."""
     while True:
         try:
-            return (yield from ask(so_far.request(tools=tools), live=True, by=so_far.reask.by))
+            request, read = so_far.request(tools=tools), so_far.limited()
+            return (yield from ask(request, live=True, by=so_far.reask.by, read=read))
         except ModelError as error:
             if not so_far.reask_after_error(error):
                 raise
@@ -129,6 +134,8 @@ class _Run:
         self.usage = Usage()
         self.open: Reply | None = None
         """The last reply, while its calls have no results yet."""
+        self.running = False
+        """Whether its calls were started."""
         self.pending: tuple[Pending, ...] = ()
         self.waiting: tuple[ToolCall, ...] = ()
         """The calls that are pending."""
@@ -138,6 +145,11 @@ class _Run:
             return replace(self.first_request, messages=list(self.messages), choice="none")
         base = self.reask.request if self.reask.forced else self._usual(self.reask.request)
         return replace(base, messages=list(self.messages))
+
+    def limited(self) -> Reads | None:
+        """What ends a reply at the tokens that are left; None without a limit."""
+        spent = self.usage.prompt_tokens + self.usage.completion_tokens
+        return ended_at(self.limits.tokens - spent) if self.limits.tokens else None
 
     def _usual(self, request: Request | None = None) -> Request:
         """The request of a turn that is not the first."""
@@ -195,7 +207,7 @@ class _Run:
         return ""
 
     def ran(self, reply: Reply, results: Sequence[ToolResult]) -> None:
-        self.open = None
+        self.open, self.running = None, False
         self.calls += len(reply.calls)
         self.steps.append(Step(reply, tuple(results), self.reask.strategy))
         self.messages.append(assistant(reply))
@@ -213,6 +225,18 @@ class _Run:
         """The text of a result for the conversation: whole, until all results together are too long."""
         self.length += len(text)
         return text if self.length <= LONGEST_IN_ALL else result_text(text)
+
+    def stopped(self, limit: str) -> list[ToolResult]:
+        """The results of the calls that were running, or waiting for their turn, when the run reached a limit."""
+        if self.open is None or not self.running:
+            return []
+        results: list[ToolResult] = []
+        for call in self.open.calls:
+            message = f"the call of {call.name!r} was stopped at the run's limit of {limit}; it may have had effects"
+            error = ToolTimeout(message, call=call)
+            results.append(ToolResult(call.id, call.name, error_text(message), error=error))
+        self.ran(self.open, results)
+        return results
 
     def refused(self, why: str) -> None:
         """Adds results for calls that will not run, since every call in a conversation needs one."""
@@ -238,7 +262,10 @@ class _Run:
             return Note("limit-repeats", f"the model made the same call with the same result {SAME} times")
         limit = getattr(self.limits, why)
         raised = f"limits={{{why!r}: …}}, on the command line --{why}"
-        return Note(f"limit-{why}", f"the run reached its limit of {limit:g} {why}; to raise it: {raised}")
+        last = sum(len(step.reply.calls) for step in self.steps[-1:])
+        ran = f": {self.calls} ran, and none of the {last} in its last reply"
+        much = f"{limit:g} {why}{ran if why == 'calls' else ''}"
+        return Note(f"limit-{why}", f"the run reached its limit of {much}; to raise it: {raised}")
 
     def circling(self) -> str:
         return "repeats" if any(count >= SAME for count in self.seen.values()) else ""

@@ -28,15 +28,12 @@ from ..wire.render import Rendered, render
 from .attachment_marks import detach, has_parts, put_back
 from .calls import reached
 from .constrain import constrain, unheld
-from .effects import Ask, Plan
+from .effects import Ask, Plan, Reads
 from .end_marks import EndMarks
 from .json_reply import in_words
 from .late_tools import apart
 from .stop_strings import Stops
 from .stray_markers import StrayMarkers
-
-Reads = Callable[[Event | None], Iterable[Event]]
-"""Converts the model's events as they arrive; None is the end."""
 
 
 def prompted(

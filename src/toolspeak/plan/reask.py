@@ -26,6 +26,7 @@ from ..types import Message, Note, Reply, Request, Step, Tool, ToolCall, Usage, 
 from ..wire.reading.collect import add_usage
 from .calls import assistant, written
 from .effects import Plan, ask, tell
+from .token_limit import ended_at
 
 RANDOM = 0.7
 """The temperature of random sampling, after greedy sampling or the server's default."""
@@ -224,7 +225,8 @@ class Attempts:
             state = self.state
             request = replace(state.request, messages=self.messages) if self.attempts else state.request
             try:
-                return (yield from ask(request, live=live, by=state.by))
+                read = ended_at(self.tokens - self._spent) if self.tokens else None
+                return (yield from ask(request, live=live, by=state.by, read=read))
             except LimitReached as error:
                 error.attempts = tuple(self.attempts)
                 raise
@@ -248,8 +250,7 @@ class Attempts:
         # With one tool alone there would be one call, and valid ones beside it would be lost. So all count as wrong.
         if not self.state.advance(reply, same=same, wrong=reply.calls) and not self.state.tell_again(same=same):
             self._give_up(repeated=same and self.state.telling)
-        spent = self.usage
-        if self.tokens is not None and spent.prompt_tokens + spent.completion_tokens >= self.tokens:
+        if self.tokens is not None and self._spent >= self.tokens:
             raise LimitReached(
                 f"the token limit is used up after {_counted(len(self.attempts))}; the last one: {why}",
                 limit="tokens",
@@ -273,6 +274,10 @@ class Attempts:
     def usage(self) -> Usage:
         """The total usage of the attempts."""
         return reduce(add_usage, (attempt.reply.usage for attempt in self.attempts), Usage())
+
+    @property
+    def _spent(self) -> int:
+        return self.usage.prompt_tokens + self.usage.completion_tokens
 
     def _failed(self, error: ModelError) -> Plan[None]:
         """Continues after a failed request."""
