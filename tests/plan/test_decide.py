@@ -318,3 +318,21 @@ def test_a_required_call_that_never_comes_names_what_helps() -> None:
     with pytest.raises(ts.GenerationError) as raised:
         ts.decide("1 + 2?", tools=TOOLS, model=native(*[calls(("add", {"a": "x"}))] * 3), choice="required")
     assert "doctor" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("first", "why"),
+    [
+        ('<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call>', "'b' is missing"),
+        ('I add: Action: add\nAction Input: {"a": 1, "b": 2}\nDone.', "dialect='react'"),
+    ],
+)
+def test_the_error_about_a_missing_call_names_the_try_that_was_nearly_one(first: str, why: str) -> None:
+    model = ts.model(ts.Scripted([first, "It is three.", "Three."]), dialect="hermes")
+    with pytest.raises(ts.NoCall) as caught:
+        ts.call("1 + 2?", tools=[add], model=model, tries=3)
+    last, _, nearest = str(caught.value).partition("Try 1 of ")
+    assert "was nearly a call" in nearest
+    assert why in nearest
+    assert why not in last
+    assert nearest.endswith(caught.value.attempts[0].error)

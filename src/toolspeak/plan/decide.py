@@ -106,11 +106,21 @@ def _no_call(reply: Reply, wanted: str, attempts: Sequence[Attempt] = ()) -> NoC
     """The error about a reply that is not the one call that was `wanted`."""
     names = ", ".join(call.name for call in reply.calls)
     came = f"{len(reply.calls)} calls ({names}) came" if reply.calls else f"a text came: {beginning(reply.text, 200)!r}"
-    instead = f"{wanted} was wanted, and {came}{_why_text(reply)}"
+    instead = f"{wanted} was wanted, and {came}{_why_text(reply)}{_nearest_try(attempts)}"
     error = NoCall(instead, attempts=attempts or [Attempt(reply, instead)])
     if not reply.calls:
         error.add_note(NO_CALL_ADVICE)
     return error
+
+
+def _nearest_try(attempts: Sequence[Attempt]) -> str:
+    """What was wrong with the first try that was nearly a call, as sentences that follow others; "" if the last one was too,
+    or if there was none."""
+    near = [bool(one.reply.calls) or "like-a-call" in {note.rule for note in one.reply.notes} for one in attempts]
+    if True not in near or near[-1]:
+        return ""
+    number = near.index(True)
+    return f". Try {number + 1} of {len(near)} was nearly a call: {attempts[number].error}"
 
 
 def _why_text(reply: Reply) -> str:
