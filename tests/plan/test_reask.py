@@ -555,3 +555,43 @@ def test_a_climb_ends_and_gives_what_was_asked_for(steps: list[str], said: list[
     left = iter(step.partition(":")[0] for step in steps)
     assert all(rung.partition(":")[0] in left for rung in made[1:] if rung != "told"), "each once, in order"
     assert "told" in steps or "told" not in made
+
+
+LONG = {"path": "a.txt", "text": "x" * 3_000_000, "rows": list(range(100_000)), **{f"n{i}": i for i in range(40)}}
+
+
+def write(path: str, text: str) -> str:
+    """Write a file."""
+    return f"wrote {len(text):,} characters"
+
+
+@pytest.mark.parametrize("verb", [ts.run, ts.decide])
+def test_a_refused_call_of_megabytes_goes_back_shortened_and_marked(verb: Any) -> None:
+    model = native(calls(("write", LONG)), calls(("write", {"path": "a.txt", "text": "y"})), "Done.")
+    reply = verb("Write it", tools=[write], model=model)
+    sent = model.requests[1].messages
+    arguments = json.loads(sent[1]["tool_calls"][0]["function"]["arguments"])
+    assert answered(sent)
+    assert len(json.dumps(sent)) < 30_000
+    assert arguments["path"] == "a.txt"
+    assert " … [2,996,000 characters are left out here] … " in arguments["text"]
+    assert arguments["rows"].startswith("[0, 1, 2")
+    assert arguments["…"] == "[23 more arguments are left out here]"
+    assert reply.steps[0].reply.calls[0].arguments == LONG
+
+
+def test_a_refused_call_of_usual_length_and_a_valid_one_of_any_go_back_whole() -> None:
+    model = native(
+        calls(("write", {"text": "x" * 50_000})), calls(("write", {"path": "a", "text": "z" * 500_000})), "Done."
+    )
+    reply = ts.run("Write it", tools=[write], model=model)
+    first, second = (row["tool_calls"][0]["function"]["arguments"] for row in reply.messages if row.get("tool_calls"))
+    assert json.loads(first) == {"text": "x" * 50_000}
+    assert json.loads(second) == {"path": "a", "text": "z" * 500_000}
+
+
+def test_a_refused_text_of_megabytes_goes_back_shortened() -> None:
+    model = native("x" * 3_000_000, calls(("write", {"path": "a", "text": "b"})))
+    ts.decide("Write it", tools=[write], model=model, choice="required")
+    assert "[2,996,000 characters are left out here]" in str(model.requests[1].messages[1])
+    assert len(str(model.requests[1].messages)) < 10_000

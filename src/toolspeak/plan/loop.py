@@ -21,6 +21,7 @@ from ..wire.reading.collect import add_usage
 from .calls import answer, assistant, checked, written
 from .effects import Plan, Reads, ask, run, tell
 from .reask import ReaskState, ReaskStrategy, usual
+from .refused_replies import shortened
 from .result_pages import LONGEST_IN_ALL
 from .token_limit import ended_at
 
@@ -210,7 +211,7 @@ class _Run:
         self.open, self.running = None, False
         self.calls += len(reply.calls)
         self.steps.append(Step(reply, tuple(results), self.reask.strategy))
-        self.messages.append(assistant(reply))
+        self.messages.append(assistant(shortened(reply, [call for call, _ in self.wrong])))
         errors = [result.error for result in results]
         self.pending = tuple(error.pending for error in errors if isinstance(error, ApprovalNeeded))
         ran = list(zip(reply.calls, results, strict=True))

@@ -26,6 +26,7 @@ from ..types import Message, Note, Reply, Request, Step, Tool, ToolCall, Usage, 
 from ..wire.reading.collect import add_usage
 from .calls import assistant, written
 from .effects import Plan, ask, tell
+from .refused_replies import shortened
 from .token_limit import ended_at
 
 RANDOM = 0.7
@@ -244,7 +245,7 @@ class Attempts:
         same = self._last is not None and _same(self._last, reply)
         self._last = reply
         self.attempts.append(Attempt(reply, why, self.state.strategy))
-        self.conversation = [*self.conversation, assistant(reply), *say]
+        self.conversation = [*self.conversation, assistant(shortened(reply, reply.calls, text=True)), *say]
         if len(self.attempts) >= self.tries:
             self._give_up()
         # With one tool alone there would be one call, and valid ones beside it would be lost. So all count as wrong.
