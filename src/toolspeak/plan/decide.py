@@ -116,7 +116,7 @@ def _no_call(reply: Reply, wanted: str, attempts: Sequence[Attempt] = ()) -> NoC
 def _nearest_try(attempts: Sequence[Attempt]) -> str:
     """What was wrong with the first try that was nearly a call, as sentences that follow others; "" if the last one was too,
     or if there was none."""
-    near = [bool(one.reply.calls) or "like-a-call" in {note.rule for note in one.reply.notes} for one in attempts]
+    near = [any((one.reply.calls, *(note.rule == "like-a-call" for note in one.reply.notes))) for one in attempts]
     if True not in near or near[-1]:
         return ""
     number = near.index(True)
