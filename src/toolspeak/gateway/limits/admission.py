@@ -113,6 +113,8 @@ class Admission:
     def _takes(self, owner: str) -> bool:
         """Whether an owner may take a place now."""
         free = self.limits.running - self.running
+        if not self._reserved:
+            return free > 0
         return free > (self._reserved if self._queue.has_place(owner) else 0)
 
     def _time_out(self, waiter: asyncio.Future[None]) -> None:
