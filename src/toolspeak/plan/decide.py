@@ -147,8 +147,8 @@ def _bounded(reply: Reply, cut_stands: bool, one: bool) -> Reply:
     if cut_stands and reply.finish in CUT:
         notes += [Note("cut-call", f"the call to {call.name} was cut off") for call in calls if not call.whole]
         calls = tuple(call for call in calls if call.whole)
-    if one and len(calls) > 1:
-        notes.append(Note("one-call", f"left out: {', '.join(call.name for call in calls[1:])}"))
+    if further := calls[1:] if one else ():
+        notes.append(Note("one-call", f"left out: {', '.join(call.name for call in further)}"))
         calls = calls[:1]
     return reply if calls == reply.calls else replace(reply, calls=calls, notes=tuple(notes))
 
