@@ -68,10 +68,14 @@ def _hear_ctrl_c() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _our_loggers() -> list[logging.Logger]:
-    return [
-        logging.getLogger(name) for name in list(logging.root.manager.loggerDict) if name.split(".")[0] == "toolspeak"
+def _our_loggers() -> dict[logging.Logger, tuple[int, list[logging.Handler], bool]]:
+    """Our loggers, with what is set of them."""
+    loggers = [
+        one
+        for name, one in list(logging.root.manager.loggerDict.items())
+        if name.startswith("toolspeak") and isinstance(one, logging.Logger)
     ]
+    return {log: (log.level, log.handlers[:], log.propagate) for log in loggers}
 
 
 @pytest.fixture(autouse=True)
@@ -83,12 +87,15 @@ def _nothing_probed() -> None:  # pyright: ignore[reportUnusedFunction]
 @pytest.fixture(autouse=True)
 def _logs_as_before() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
     """What a test sets of our loggers, as `--verbose` does, the next one does not find."""
-    before = {log: (log.level, log.handlers[:], log.propagate) for log in _our_loggers()}
+    before = _our_loggers()
     yield
-    for log in _our_loggers():
-        level, handlers, log.propagate = before.get(log, (logging.NOTSET, [], True))
-        log.setLevel(level)
-        log.handlers[:] = handlers
+    for log, after in _our_loggers().items():
+        if after != (
+            was := before.get(log, (logging.NOTSET, [], True))
+        ):  # setting a level empties every logger's cache
+            log.setLevel(was[0])
+            log.handlers[:] = was[1]
+            log.propagate = was[2]
 
 
 BEGAN = time.monotonic()
