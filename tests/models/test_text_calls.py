@@ -477,6 +477,36 @@ def test_a_prompted_models_call_in_another_dialect_leaves_a_note_too(choice: str
     assert all("dialect='react'" in one for one in found)
 
 
+PROMPTED: dict[str, tuple[Callable[[ts.Scripted], ts.Speaker], bool]] = {
+    "in the dialect for any model": (ts.Speaker, True),
+    "by its template": (
+        lambda model: ts.Speaker(model, template="{% if tools %}<tool_call>{{ tools }}{% endif %}"),
+        True,
+    ),
+    "in a dialect that was given": (lambda model: ts.Speaker(model, "minimax-m3"), False),
+}
+
+
+@pytest.mark.parametrize("asked", PROMPTED)
+@pytest.mark.parametrize("text", [text for _, text in LEFT.values()], ids=LEFT)
+def test_a_prompted_models_call_in_another_dialect_is_a_call_unless_its_dialect_was_given(
+    asked: str, text: str
+) -> None:
+    """A model that was asked in a dialect writes its calls in the one that it was trained on."""
+    speaker, others = PROMPTED[asked]
+    for size in (1, 7, 1_000):
+        model = speaker(ts.Scripted([[TextDelta(text[i : i + size]) for i in range(0, len(text), size)]]))
+        reply = ts.decide(QUESTION, tools=[weather], model=model, tries=1)
+        assert [(call.name, call.arguments) for call in reply.calls] == [("weather", {"city": "Xiamen"})] * others
+        left = "functools" if text.startswith("functools") else ""  # the object in it is read in any dialect
+        assert (reply.text, reply.finish) == ((left, "tool_calls") if others else (text, "stop"))
+    marked = text.startswith("<") and "{" not in text
+    for words in (f"One writes {text} for that.", f"I write:\n{text}\nand so on.") if marked else ():
+        reply = ts.decide(QUESTION, tools=[weather], model=speaker(ts.Scripted([words])), tries=1)
+        assert (reply.text, reply.calls) == (words, ())
+        assert "like-a-call" in [note.rule for note in reply.notes]
+
+
 @pytest.mark.parametrize("name", ["Qwen2.5-7B-Instruct", "mine"])
 def test_nothing_is_read_where_no_call_may_come(serve: Serve, name: str) -> None:
     async def main() -> None:

@@ -187,6 +187,26 @@ def test_the_same_call_with_the_same_result_a_third_time_ends_it() -> None:
     assert model.requests[-1].choice == "none"
 
 
+def test_of_equal_calls_in_one_reply_the_first_three_run() -> None:
+    """A model caught in a loop writes the same call until its reply ends."""
+    ran: list[tuple[float, float]] = []
+
+    def add_and_count(a: float, b: float) -> int:
+        ran.append((a, b))
+        return len(ran)
+
+    equal, other = ("add_and_count", {"a": 1, "b": 2}), ("add_and_count", {"a": 2, "b": 2})
+    turned = ("add_and_count", {"b": 2, "a": 1})
+    model = native(calls(*[equal] * 30, other, *[turned] * 30), calls(equal), "Enough.")
+    reply = ts.run("go", tools=[add_and_count], model=model)
+    assert sorted(ran) == [(1, 2)] * 3 + [(2, 2)] + ([(1, 2)] if len(reply.steps) > 2 else [])
+    results = reply.steps[0].results
+    assert [result.error is None for result in results] == [True] * 3 + [False] * 27 + [True] + [False] * 30
+    assert "the same reply has it 3 times before" in results[-1].text
+    assert answered(reply.messages)
+    assert "limit-repeats" in rules(reply)
+
+
 def test_the_same_call_with_another_result_goes_on() -> None:
     count = iter(range(100))
 

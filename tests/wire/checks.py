@@ -87,7 +87,8 @@ def lost(d: Dialect, reply: Reply, text: str, tools: Tools, thoughts: str) -> It
     """Text that is neither in the reply nor a mark of the dialect, where no note tells of it."""
     nobody = tools is not None and not tools
     wrapped = d.frame or d.header or (any(map(says, d.call)) and not nobody)
-    unended = re.sub(rf"(?:{'|'.join(map(re.escape, d.stop)) or '(?!)'})*\Z", "", text)  # what ends a turn goes
+    ends = f"(?:{'|'.join(map(re.escape, d.stop)) or '(?!)'})*"
+    unended = re.sub(rf"\A{ends}|{ends}\Z", "", text)  # what ends a turn goes, also that of the turn before
     if not reply.calls and thoughts == "keep" and not wrapped and reply.text not in (text, unended):
         yield "changed though nothing was called"
     if reply.notes:

@@ -11,7 +11,7 @@ from wire_cases import merged, rules, stream, told
 
 from toolspeak.dialects import get
 from toolspeak.types import Reply, Tool
-from toolspeak.wire.dialect import Dialect
+from toolspeak.wire.dialect import NAME, Dialect, Tagged
 from toolspeak.wire.reading.collect import collect
 from toolspeak.wire.reading.lexicon import program
 
@@ -112,3 +112,45 @@ def test_what_may_be_two_names_is_text() -> None:
     assert [c.name for c in read(get("harmony"), "commentary to=functions.notejson{}", tools).calls] == []
     assert [c.name for c in read(get("harmony"), "commentary to=functions.note json{}", tools).calls] == ["note"]
     assert read(get("harmony"), "commentary to=functions.find json{}", None).calls == ()
+
+
+def hole(d: Dialect) -> Tagged | None:
+    return next((part for part in d.call if isinstance(part, Tagged)), None)
+
+
+IN_SECTION = [d for d in TALKING if d.open.strip() and not d.header and isinstance(d.call[0], str) and not d.items]
+
+
+@pytest.mark.parametrize("d", IN_SECTION, ids=lambda d: d.name)
+def test_a_call_without_its_section(d: Dialect) -> None:
+    call = wire(d, find("two words")).strip().removeprefix(d.open.strip()).removesuffix(d.close.strip()).strip()
+    reply = read(d, call)
+    assert told(reply) == FOUND
+    assert (rules(reply), reply.text.strip()) == (["missing-opener"], "")
+    assert read(d, call.replace("find", "seek")).calls == ()
+
+
+@pytest.mark.parametrize(
+    "d", [d for d in TALKING if (own := hole(d)) and own.open[-1] == '"' and not own.typed], ids=lambda d: d.name
+)
+def test_a_parameter_with_a_further_attribute(d: Dialect) -> None:
+    call = wire(d, find("two words"))
+    assert told(read(d, call.replace('"query"', '"query" string="true"'))) == FOUND
+    [other] = read(d, call.replace('"query"', '"quest" string="true"')).calls
+    assert other.arguments == {"quest": "two words"}  # which is no argument of the tool
+    [other] = read(d, call.replace('"query"', '"query" "string')).calls
+    assert (other.arguments, other.whole) == ({}, False)
+
+
+@pytest.mark.parametrize(
+    "d",
+    [d for d in TALKING if d.call[:2] == ("<tool_call>", NAME) and hole(d) and d.call[2] in (hole(d), "\n")],
+    ids=lambda d: d.name,
+)
+def test_an_object_after_the_rest_of_a_tag(d: Dialect) -> None:
+    """GLM writes this."""
+    call = 'Look:\n<tool_call>find>{"query": "two words"}'
+    for text in (call, f"{call}</tool_call>"):
+        assert told(read(d, text)) == FOUND
+    assert told(read(d, call + call.partition("\n")[2])) == FOUND * 2
+    assert read(d, call.replace("find", "seek")).calls == ()

@@ -93,7 +93,7 @@ def _in_dialect(model: Model, name: str) -> Speaker | None:
     now = model.strategy
     spoken = "" if now.way == "scored" else model.dialect.name
     wanted = get(name or (OTHER if spoken == ANY else ANY))
-    other = Strategy("prompted", "it is asked again", wanted, exact=now.exact)
+    other = Strategy("prompted", "it is asked again", wanted, exact=now.exact, explicit=now.explicit)
     return None if wanted.name == spoken else Speaker(model.model, strategy=other)
 
 

@@ -20,7 +20,7 @@ from ..wire.dialect import Dialect
 from .base import Capability, Model, TokenCounter
 from .offload import LARGE, offloaded, request_size
 from .strategy import Known, Preferences, Strategy, known_of, strategy as decide
-from .text_calls import new_id, with_hint
+from .text_calls import Listener, new_id, with_calls_in_text, with_hint
 from .wrapper import Wrapper
 
 TAUGHT: frozenset[Capability] = frozenset({"tools", "required"})
@@ -83,7 +83,14 @@ class Speaker(Wrapper[Model]):
         return scored(request, self.dialect, can, new_id, plan)
 
     def stream(self, request: Request) -> AsyncGenerator[Event]:
-        """The reply's events; see the protocol."""
+        """The reply's events; see the protocol. Calls in other dialects than the one in which the model is asked count
+        too, unless the user named that."""
+        events = self._stream(request)
+        if not self.strategy.reads_all_dialects:
+            return events
+        return with_calls_in_text(events, Listener(request, None, self.dialect))
+
+    def _stream(self, request: Request) -> AsyncGenerator[Event]:
         plan = self.plan(request)
         if request_size(request) >= LARGE:
             return self._played(plan, request)
@@ -95,7 +102,7 @@ class Speaker(Wrapper[Model]):
     def _first(self, plan: Plan[None], request: Request) -> Effect:
         """The first step of a plan, of one that is prompted the only one."""
         effect = plan.send(None)
-        if self.strategy.way != "prompted":
+        if not self.strategy.explicit:
             return effect
         return with_hint(effect, request) if isinstance(effect, Ask) else effect
 

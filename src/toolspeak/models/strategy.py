@@ -86,7 +86,7 @@ class Strategy:
     `template`, prompts with tools are laid out by it to the letter; `exact` is for a model that only continues prompts.
     `constrained` is whether a reply that may hold calls is held to the dialect's grammar, where the engine takes one.
     One that `toolspeak tune` chose names its file, the `profile`, and what the `server` can do as it was tried with, by
-    the fields of `ServerCapabilities`.
+    the fields of `ServerCapabilities`. `explicit`: the user named the dialect.
     """
 
     way: Way
@@ -97,6 +97,7 @@ class Strategy:
     constrained: bool = True
     profile: str = ""
     server: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False)
+    explicit: bool = field(default=False, compare=False)
 
     @property
     def label(self) -> str:
@@ -108,6 +109,12 @@ class Strategy:
     def named(self) -> str:
         """The name of its dialect, "" where it has none or that of the model's own template."""
         return self.dialect.name if self.dialect and not self.template else ""
+
+    @property
+    def reads_all_dialects(self) -> bool:
+        """Whether calls in other dialects count: a model may write them in the one that it was trained on, instead of the
+        one in which it is asked."""
+        return self.way == "prompted" and not self.explicit
 
     @property
     def line(self) -> str:
@@ -136,7 +143,7 @@ def _chosen(known: Known, preferred: Preferences) -> Strategy:
     if way in ("scored", "native"):
         return _by_way(known, way, dialect)
     if dialect is not None:
-        return Strategy("prompted", "the dialect was given", dialect, template, bool(exact))
+        return Strategy("prompted", "the dialect was given", dialect, template, bool(exact), explicit=True)
     if way is None and exact is None and not template:
         if known.tools:
             why = known.seen or "its API has tools; whether the model gets them was not checked yet"

@@ -1,7 +1,8 @@
 """Reads the calls that a server left in the text of its model's reply.
 
 An engine reads calls with a parser that is named when it is started. With the wrong parser, or none, a call arrives as
-text: `<tool_call>{…}</tool_call>` in the content, and a client takes it for an answer. So the text is read:
+text: `<tool_call>{…}</tool_call>` in the content, and a client takes it for an answer. A model whose tools are in the prompt
+may write its calls in the dialect that it was trained on, instead of the one in which it was asked. So the text is read:
 
 - In the model's own dialect, if that was chosen or its name tells it, wherever the calls stand.
 - In all other dialects at once, if the reply (or its part before or behind the server's own calls) is calls of offered
@@ -14,6 +15,8 @@ server read and left in the text as well counts once (see `doubled_calls`).
 
 A thought at the beginning of a reply is no text of it (see `leading_thought`).
 
+If the user named the dialect in which a model is asked, its replies are read in that alone.
+
 A reply to a request without tools or with a response schema is not read for calls. With `choice="none"` it is read in the model's
 own dialect, and after results of calls in the others too, so that whoever asked can leave the call out of the answer.
 """
@@ -22,7 +25,8 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
@@ -35,7 +39,7 @@ from ..wire.dialect import Dialect
 from ..wire.finding.always_thinking import first_closer
 from .doubled_calls import DoubledCalls
 from .leading_thought import LeadingThought
-from .offload import LARGE
+from .offload import LARGE, offloaded
 from .read_all_dialects import TRIES, DialectReading, Passage, ready
 from .unread_calls import LONGEST, like_a_call
 
@@ -53,13 +57,14 @@ ENDED = ("stop", "tool_calls")
 
 class Listener:
     """Turns the events of a server into events with the calls that its text holds. `dialect` None is for a model that
-    nobody knows."""
+    nobody knows. `prompted_in` is the dialect in which the model was asked, in which its text was read already."""
 
-    def __init__(self, request: Request, dialect: Dialect | None) -> None:
+    def __init__(self, request: Request, dialect: Dialect | None, prompted_in: Dialect | None = None) -> None:
         self._offered = request.tools or ()
         self._tools = (*self._offered, *request.hidden)
         self._dialect = dialect
         self._may_call = any((request.choice != "none", _after_results(request)))
+        self._prompted_in = prompted_in
         self._listens = _may_hold_calls(request) and (self._may_call or dialect is not None)
         self._leading = LeadingThought(
             dialect if self._listens else None,
@@ -102,9 +107,12 @@ class Listener:
             return _as_thought(thinker.feed(TextDelta(event.text)))
         return [event] if isinstance(event, Finished) else [*_as_thought(thinker.released()), event]
 
+    def _new_reader(self) -> _TextReader:
+        return _TextReader(self._dialect, self._tools, others=self._may_call, prompted_in=self._prompted_in)
+
     def _read(self, event: Event) -> list[Event]:
         if isinstance(event, TextDelta) and self._reader is None:
-            self._reader = _TextReader(self._dialect, self._tools, others=self._may_call)
+            self._reader = self._new_reader()
         reader = self._reader
         self._alone &= not isinstance(event, CallStart)
         if reader is None:
@@ -133,7 +141,7 @@ class Listener:
         long = len(self._thought) > LONGEST  # its end was not kept
         if any((over, long, not text)):
             return []
-        reader = _TextReader(self._dialect, self._tools, others=self._may_call)
+        reader = self._new_reader()
         came = [*reader.feed(TextDelta(text)), *reader.close(whole=event.finish in ENDED, alone=False)]
         calls = self._last_calls(reader, came)
         self._text = "" if calls else self._thought
@@ -164,8 +172,19 @@ class Listener:
             return [Noted(replace(note, detail=note.detail + where)), event] if note else [event]
         left = "a call" if self._calls == 1 else f"{self._calls} calls"
         twice = f" ({self._doubled.count} sent as a call as well, counted once)" if self._doubled.count else ""
-        note = Note("call-in-text", f"the server left {left} in the text{twice}{self._how}")
+        wrote = (
+            f"asked in {self._prompted_in.name}, the model wrote {left} in another dialect" if self._prompted_in else ""
+        )
+        note = Note("call-in-text", f"{wrote or f'the server left {left} in the text'}{twice}{self._how}")
         return [Noted(note), Finished("tool_calls" if event.finish == "stop" else event.finish, event.usage)]
+
+
+async def with_calls_in_text(events: AsyncGenerator[Event], listener: Listener) -> AsyncGenerator[Event]:
+    """The events with the calls that their text holds."""
+    async with aclosing(events) as source:
+        async for event in source:
+            for one in await offloaded(listener.cost(event), listener.hear, event):
+                yield one
 
 
 def _as_thought(events: Sequence[Event]) -> list[Event]:
@@ -221,9 +240,16 @@ class _TextReader:
     `own` makes of a passage is held back until that is over."""
 
     def __init__(
-        self, own: Dialect | None, tools: Sequence[Tool[..., Any]], *, others: bool, spoken: bool = False
+        self,
+        own: Dialect | None,
+        tools: Sequence[Tool[..., Any]],
+        *,
+        others: bool,
+        spoken: bool = False,
+        prompted_in: Dialect | None = None,
     ) -> None:
         self._own = own
+        self._prompted_in = prompted_in
         self._tools = tools
         self._decoder = Decoder(own, tools, "", ids=new_id) if own else None
         self._buffered: list[Event] = []
@@ -303,6 +329,8 @@ class _TextReader:
         why = f"not in {self._own.name}" if self._own else "and the dialect of the model is unknown"
         where = "the reply ended with it" if self._spoken else "it was the whole reply"
         where = "the reply began with it" if reading.words else where
+        if self._prompted_in:
+            return f"; read as {reading.dialect.name}, for {where}. Give dialect={reading.dialect.name!r}, to ask it in that"
         return (
             f", {why}; read as {reading.dialect.name}, for {where}. Give dialect={reading.dialect.name!r}, which puts the "
             "tools into the prompt, or start the server with the parser of its model"

@@ -148,7 +148,15 @@ def _strategy(form: dict[str, Any], path: str) -> Strategy:
     if way not in WAYS:
         raise UsageError(f"way: expected {', '.join(WAYS)}, received {way!r}")
     spoken = get(dialect) if dialect else None
-    return Strategy(way, f"as it was tuned: {path}", spoken, constrained=grammar, profile=path, server=record(server))
+    return Strategy(
+        way,
+        f"as it was tuned: {path}",
+        spoken,
+        constrained=grammar,
+        profile=path,
+        server=record(server),
+        explicit=spoken is not None,
+    )
 
 
 def recall(model: Model) -> Profile | None:

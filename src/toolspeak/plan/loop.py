@@ -2,8 +2,9 @@
 
 Pitfalls: every call in a conversation needs a result, also one that will not run. A required call applies only to the
 first turn, otherwise the model could never answer. After a limit the model is asked once more without tools, so that
-the user gets an answer. The same call with the same result again and again ends the run. A failed request goes to the
-next model, if the re-asking strategies name one.
+the user gets an answer. The same call with the same result again and again ends the run, and of equal calls in one reply
+only the first few run: a model that is caught in a loop writes the same call until its reply ends. A failed request goes
+to the next model, if the re-asking strategies name one.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..api.tool_errors import error_text
-from ..errors import ApprovalNeeded, LimitReached, ModelError, ToolTimeout, UsageError
+from ..errors import ApprovalNeeded, LimitReached, ModelError, ToolError, ToolTimeout, UsageError
 from ..events import CallResult, Finished, Noted
 from ..tool_results import result_text
 from ..types import Message, Note, Pending, Reply, Request, Step, ToolCall, ToolResult, Usage
@@ -26,7 +27,8 @@ from .result_pages import LONGEST_IN_ALL
 from .token_limit import ended_at
 
 SAME = 3
-"""The same call with the same result this many times ends a run: the model is going in circles."""
+"""The same call with the same result this many times ends a run: the model is going in circles. Of equal calls in one reply
+so many run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +95,31 @@ def labelled(message: Message, result: ToolResult) -> Message:
 def _run_calls(so_far: _Run, reply: Reply) -> Plan[str]:
     """Runs the calls of a reply. Returns why the run ends with them, "" if it continues."""
     so_far.running = True
-    so_far.ran(reply, (yield from run(reply.calls, list(so_far.messages))))
+    surplus = _surplus(reply.calls)
+    runs = [call for place, call in enumerate(reply.calls) if place not in surplus]
+    results = iter((yield from run(runs, list(so_far.messages))))
+    so_far.ran(reply, [surplus.get(place) or next(results) for place in range(len(reply.calls))])
     if so_far.pending:
         return ""
     why = so_far.circling()
     if not why and (again := so_far.reask_after_wrong(reply)):
         yield from tell(Noted(again))
     return why
+
+
+def _surplus(calls: Sequence[ToolCall]) -> dict[int, ToolResult]:
+    """The results of the calls that are the same as SAME others before them and do not run, by their place."""
+    if len(calls) <= SAME:
+        return {}
+    count: Counter[tuple[str, str]] = Counter()
+    surplus: dict[int, ToolResult] = {}
+    message = f"This call was not run, because the same reply has it {SAME} times before."
+    for place, call in enumerate(calls):
+        key = call.name, written(call)
+        count[key] += 1
+        if count[key] > SAME:
+            surplus[place] = ToolResult(call.id, call.name, error_text(message), error=ToolError(message))
+    return surplus
 
 
 def _next_reply(so_far: _Run, *, tools: bool = True) -> Plan[Reply]:

@@ -81,6 +81,10 @@ class TagReader:
         if token is None:
             raise Malformed("expected a key")
         key = self.key(self.once(token[0].strip()))
+        if self.has_attributes(key):
+            if other := (yield from opener(s, 0, lambda name: name not in self.keys)):
+                return (yield from self.respelled(other))
+            raise Malformed(f"{key[:40]!r} is no key")
         if not self.may_be_key(key):
             raise Malformed(f"{key[:40]!r} is no key")
         s.pos += len(words.opener) + len(token[0]) + len(token[1])
@@ -101,6 +105,11 @@ class TagReader:
     def may_be_key(self, key: str) -> bool:
         """Whether this may be a key: it has no marks in it."""
         return not any((key == "", self.words.close in key, self.words.opener in key))
+
+    def has_attributes(self, key: str) -> bool:
+        """Whether this is a key and further attributes of its tag: `k" type="string`."""
+        quote = self.words.opener[-1]
+        return all((quote in QUOTES, quote in key)) and not self.named(key)
 
     def skip(self, tag: str, rule: str) -> Scan[None]:
         """Skips a tag, with a note, as often as it stands here."""

@@ -338,7 +338,7 @@ def _slot(s: State, p: Program, slot: Slot, call: Call, rest: Form) -> Scan[None
 
 def _take_name(s: State, call: Call, text: str, hit: str, rest: Form) -> None:
     """Sets the call's name, and starts the call unless its id may follow."""
-    if (bare := unquoted(text)) != text and s.is_tool(bare):
+    if (bare := unquoted(text).removesuffix(">").rstrip()) != text and s.is_tool(bare):
         s.note("other-tags", text)
         text = bare
     if call.name is None or not call.started:
@@ -364,7 +364,7 @@ def _name(s: State, text: str, hit: str, to: str | None, rest: Form) -> str:
 def _name_check(begins: Callable[[str], bool], slot: Slot) -> Callable[[str], bool] | None:
     """A check whether the beginning of a text may be a name. The tag around it may be self-closing, and it may have
     entities."""
-    return (lambda seen: begins(unescape(HALF_ENTITY("", seen)).rstrip("/ ").strip(QUOTES))) if slot is NAME else None
+    return (lambda seen: begins(unescape(HALF_ENTITY("", seen)).rstrip("/> ").strip(QUOTES))) if slot is NAME else None
 
 
 def _maybe(s: State, p: Program, part: Maybe, call: Call, rest: Form) -> Scan[None]:

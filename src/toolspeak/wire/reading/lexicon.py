@@ -291,11 +291,13 @@ def _first_literal(form: Form) -> tuple[str, ...]:
 
 
 def _form_openers(d: Dialect) -> dict[str, Entry]:
-    """The words that open calls in other forms."""
+    """The words that open calls in other forms. Such a word may also open a call without its section."""
     entries: dict[str, Entry] = {}
     for form in _openers(d):
-        if isinstance(form[0], str):
-            entries.setdefault(literal_words(form[0])[0], Entry((form,), eaten=1))
+        for word in _first_literal(form)[:1]:
+            own = _first_literal(d.call)[:1] == (word,)
+            entry = Entry((d.call, form), (), d.close, 1, False, True, True) if own else Entry((form,), eaten=1)
+            entries.setdefault(word, entry)
     return entries
 
 
