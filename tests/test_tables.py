@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow
 import pytest
 
-from toolspeak.tables import unique_names
+from toolspeak.result_tables import unique_names
 from toolspeak.tool_results import result_text
 
 COLUMNS: dict[str, list[Any]] = {

@@ -119,7 +119,7 @@ def grammar(
 
 def _dialect(d: str | Dialect) -> Dialect:
     if isinstance(d, Dialect):
-        from .wire.sample_call import readable
+        from .wire.round_trip import readable
 
         return readable(d)
     if isinstance(d, str):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from .errors import CallError, ToolError
+from .result_tables import table_rows, unique_names
 from .schema.phrases import beginning
-from .tables import table_rows, unique_names
 
 LIMIT = 16_000
 """The default limit of a result in characters."""

@@ -10,7 +10,7 @@ import pytest
 from test_batch import refund, refunding, rows, speaking
 
 import toolspeak as ts
-from toolspeak.batch.rejections import SAME, SAME_404
+from toolspeak.batch.common_error import SAME, SAME_404
 from toolspeak.errors import BadRequest, ModelError, PromptTooLong, TemplateError
 
 NOT_FOUND = BadRequest("the server refused the request (404): no model 'gpt-x'", code=404)

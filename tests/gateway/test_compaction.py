@@ -13,7 +13,7 @@ import pytest
 from test_responses import CALL, WEATHER, hermes, sdk
 
 from toolspeak.api.base64_text import seal
-from toolspeak.api.openai_responses.summary_item import SUMMARIZE, SUMMARIZED
+from toolspeak.api.openai_responses.compaction_item import SUMMARIZE, SUMMARIZED
 from toolspeak.events import Finished, TextDelta, ThoughtDelta
 from toolspeak.gateway.config.settings import StoreSettings
 from toolspeak.models.scripted import Scripted

@@ -13,9 +13,9 @@ import toolspeak as ts
 from toolspeak.events import CallStart, Event, Finished, TextDelta, ThoughtDelta
 from toolspeak.gateway.config.settings import ModelSettings
 from toolspeak.gateway.registry import build
+from toolspeak.models.calls_in_text import Listener
 from toolspeak.models.leading_thought import LeadingThought
 from toolspeak.models.strategy import by_its_name
-from toolspeak.models.text_calls import Listener
 
 Serve = Callable[..., Any]
 

@@ -15,8 +15,8 @@ from toolspeak.evals.trace import recorded
 from toolspeak.events import ArgumentsDelta, CallStart, Finished, Noted, TextDelta
 from toolspeak.gateway.config.settings import ModelSettings
 from toolspeak.gateway.registry import build
+from toolspeak.models.calls_in_text import Listener, like_a_call
 from toolspeak.models.strategy import by_its_name
-from toolspeak.models.text_calls import Listener, like_a_call
 from toolspeak.search.router import ToolRouter
 from toolspeak.wire.decode import Decoder
 from toolspeak.wire.prompt.calls import write_calls

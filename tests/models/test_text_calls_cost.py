@@ -13,11 +13,11 @@ import toolspeak as ts
 from cost import calls
 from properties import rotated
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, TextDelta
+from toolspeak.models.calls_in_text import Listener
 from toolspeak.models.doubled_calls import DoubledCalls
 from toolspeak.models.http import Http
 from toolspeak.models.native import Native
 from toolspeak.models.scripted import Scripted
-from toolspeak.models.text_calls import Listener
 from toolspeak.schema import nonblocking_json
 from toolspeak.types import Request
 

@@ -20,7 +20,7 @@ from toolspeak.gateway.call_policy import CallPolicy, policed
 from toolspeak.gateway.config.load import parse_config
 from toolspeak.gateway.config.settings import Audit
 from toolspeak.gateway.generation import answer
-from toolspeak.gateway.telemetry.audit_file import use_audit_file
+from toolspeak.gateway.telemetry.audit_database import use_audit_file
 from toolspeak.gateway.telemetry.log_lines import LogLines
 from toolspeak.models.fallback import calling
 from toolspeak.types import Request

@@ -24,7 +24,7 @@ pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 
 from toolspeak.ray.actor import BlockAsker, Work  # noqa: E402
-from toolspeak.ray.staging import Merge, Staging, new_run  # noqa: E402
+from toolspeak.ray.exchange_folder import Merge, Staging, new_run  # noqa: E402
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ The modules, from the bottom up:
 - `inputs` reads files and iterables, one item at a time; `formats` writes and reads shards.
 - `store` is the directory: the journal of rows, the finished shards, the manifest with the fingerprint, the lock.
   `identify` gives each item its id, and says whether it is new, done or a duplicate.
-- `limiter` decides how many rows may be in progress, `rejections` whether an error is one that every row would get.
+- `limiter` decides how many rows may be in progress, `common_error` whether an error is one that every row would get.
   `runner` takes rows from a feed, has each answered, and has the store write the records. An answer is any
   `async (Row) -> OutputRow`: `ask.Asker` sends a row to a model, the gateway to its own endpoints, an evaluation to a
   case. `Runner.stop` ends in an orderly way, a cancellation at once; a new Runner on the same store continues.

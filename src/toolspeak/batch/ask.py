@@ -29,9 +29,9 @@ from ..toolbox import PerCall
 from ..types import Reply, ToolCall, ToolResult, Usage
 from ..verbs import Job, Options, job
 from ..wire.dialect import Dialect
+from .common_error import Rejected
 from .openai_batch import OpenAITask
 from .prompts import Prompt
-from .rejections import Rejected
 from .row import OutputRow, Row
 from .runner import REFUSALS
 from .task import VERBS, RowOutcome, Task, Verb, extracting

@@ -23,8 +23,8 @@ from typing import Any, Literal, Protocol
 
 from ..errors import ModelError, ModelUnreachable, RateLimited, ServerFailed, StreamCut
 from ..models.retries import backoff, passing, retried
+from .common_error import Rejected, common_error
 from .limiter import Limiter
-from .rejections import Rejected, common_error
 from .row import Item, OutputRow, Row, unreadable
 from .store import BEGUN, DONE, FAILED, UNREADABLE
 from .summary import Summary
@@ -105,7 +105,7 @@ class Runner:
         self._failure: BaseException | None = None
         self._added: list[tuple[OutputRow, int]] = []
         self._waiting: list[tuple[int, int, Rejected]] = []
-        """Place, shard and outcome of the rejected rows whose records wait; see `rejections`."""
+        """Place, shard and outcome of the rejected rows whose records wait; see `common_error`."""
         self._under_way: Counter[int] = Counter()
         self._changed: set[int] = set()
         self._front = 0

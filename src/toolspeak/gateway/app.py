@@ -37,15 +37,15 @@ from .limits.admission import Admission
 from .limits.admitted import Admitted
 from .limits.batch_slots import BatchSlots
 from .limits.budgets import Metered, Spend, budgets_of
-from .limits.history_limits import check_history
 from .limits.memory_trimming import Trimmer
+from .limits.nested_json_limits import check_history
 from .limits.schema_limits import bounded_tools, with_usable_schema
 from .merge import side_by_side
 from .registry import Models, Served, check_able
 from .routes import Codec, Writer, answer_route, codec_for, known_path
 from .storage.batch_store import BatchStore
 from .storage.response_store import ResponseStore
-from .telemetry.audit_file import use_audit_file
+from .telemetry.audit_database import use_audit_file
 from .telemetry.log_lines import log_model_failure
 from .telemetry.observer import Observer
 from .telemetry.request_record import UNKNOWN

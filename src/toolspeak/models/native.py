@@ -1,4 +1,4 @@
-"""Native tool calling: sends the tools in the API's own field, and finds calls left in the text (see `text_calls`).
+"""Native tool calling: sends the tools in the API's own field, and finds calls left in the text (see `calls_in_text`).
 
 Engines lay the texts of a request out by their chat template and read the result as tokens, including the user's text. So
 markers in untrusted texts are broken before they are sent, and made whole again in the reply. Hosted APIs keep texts and
@@ -18,11 +18,11 @@ from ..wire.dialect import Dialect
 from ..wire.prompt.control_markers import cleaned_request, was_broken
 from ..wire.reading.marker_restoring import Restorer
 from .base import Model
+from .calls_in_text import Listener
 from .http import Http
 from .http.providers import hosted
 from .offload import offloaded, request_size
 from .strategy import by_its_name
-from .text_calls import Listener
 from .wrapper import Wrapper
 
 

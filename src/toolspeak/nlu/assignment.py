@@ -1,4 +1,5 @@
-"""Assigns dates, lists, numbers and verbatim texts of a request to arguments, all at once.
+"""Decides all arguments of a call together: its dates, lists, numbers and verbatim texts. `number_alignment` solves it for
+numbers.
 
 Asked for one argument after another, a weak model gives the first number to the first argument. Assigned together,
 numbers go first where the words around them match an argument, and likelihood decides the rest.

@@ -1,7 +1,6 @@
-"""Finds the best assignment of numbers to arguments, all at once.
+"""Finds the best assignment of numbers to arguments, from a score for each number and argument.
 
-Asked for one argument after another, a weak model gives the first number to the first argument. Here an argument whose
-words surround a number keeps it, and the remaining numbers go where they fit best.
+An argument whose words surround a number keeps it, and the remaining numbers go where they fit best.
 """
 
 from __future__ import annotations

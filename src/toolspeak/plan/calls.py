@@ -14,8 +14,8 @@ from ..errors import InvalidCall
 from ..schema import nonblocking_json
 from ..schema.check import AT_MOST, check, not_json, repeated
 from ..schema.coerce import coerce_and_validate
+from ..schema.numbers_as_text import texts_of_numbers
 from ..schema.phrases import beginning, clipped
-from ..schema.sent_as_text import texts_of_numbers
 from ..schema.suggestions import did_you_mean, listed, near
 from ..types import Message, Note, Problem, Reply, Tool, ToolCall, Usage
 from ..wire.reading.state import DOUBTFUL

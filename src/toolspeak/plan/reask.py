@@ -1,4 +1,5 @@
-"""Re-asking: strategies for asking a model again after a wrong reply, each of which changes something.
+"""Strategies for asking a model again after a wrong reply: with the problems, fewer tools, another dialect, other sampling
+or another model.
 
     told       the problems are sent back to the model
     alone      the one tool that it tried to call is offered alone, and must be called

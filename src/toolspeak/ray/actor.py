@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from ..batch.ask import Asker, prepared, prepared_for_lines
+from ..batch.common_error import Rejected
 from ..batch.parquet import library
 from ..batch.prompts import Prompt
-from ..batch.rejections import Rejected
 from ..batch.row import OutputRow, Row
 from ..batch.task import Verb
 from ..errors import UsageError
 from ..types import Tool
 from .asking import RowAsker
-from .staging import Staging, schema
+from .exchange_folder import Staging, schema
 
 STOPPED = "Stopped"
 """The error of a row that was not started because the job ends; it is not written."""

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..batch.rejections import SAME, Rejected, common_error
+from ..batch.common_error import SAME, Rejected, common_error
 from ..batch.row import Item, OutputRow, Row
 from ..batch.runner import Answer, Runner
 from ..batch.store import WAITING

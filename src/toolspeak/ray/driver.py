@@ -38,8 +38,8 @@ from ..thread_bridge import run_sync_here
 from ..types import Tool
 from .actor import Work
 from .connect import check_address, cluster
+from .exchange_folder import BLOCK, HOME, Merge, Staging, new_run
 from .pipeline import Pipeline
-from .staging import BLOCK, HOME, Merge, Staging, new_run
 
 POLL = 0.2
 """Seconds between two checks for records from workers."""

@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import ModelError, UsageError
 from .actor import BlockAsker, Work
 from .connect import library
-from .staging import Staging
+from .exchange_folder import Staging
 
 SHARE = 0.25
 """The part of a processor that a task reserves which writes. An actor, which mostly waits, reserves none: Ray's own tasks want

@@ -32,7 +32,7 @@ from .internal_tools import Ear, answered_here, events_of
 from .priority import servers
 from .search_tool import SearchConversation, query, replayed, search_tool
 from .token_calibration import known, learn, ratio
-from .tool_views import MOST, Room, View, scored_view, view
+from .visible_tools import MOST, Room, View, scored_view, view
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class ToolRouter(Wrapper[Model]):
     any.
 
     Tools that the conversation calls, that later questions match, or that the model finds with `search_tools`, are
-    added where they came up, so that the beginning of the prompt stays the same; see `tool_views`. Searches are
+    added where they came up, so that the beginning of the prompt stays the same; see `visible_tools`. Searches are
     answered here. Tools that are not shown can be called too, by their exact names.
 
     Without an `index`, or if a request offers tools that it does not have, an index of the request's tools is built

@@ -17,7 +17,7 @@ from ..types import Message, Request, Tool, ToolCall
 from .conversation_queries import AnsweredRound, Names, bounded
 from .index_memory_cache import IndexedTools
 from .internal_tools import without_beginning
-from .tool_views import View
+from .visible_tools import View
 
 NAME = "search_tools"
 DESCRIPTION = (

@@ -11,7 +11,7 @@ from ..errors import UsageError
 from ..files import read_json
 from ..wire.detect import detect
 from ..wire.dialect import Dialect
-from ..wire.sample_call import readable
+from ..wire.round_trip import readable
 from .modules import load
 
 SUFFIXES = (".py", ".json")

@@ -1,4 +1,5 @@
-"""The forms of a control marker that can be broken in outside text: a symbol with more behind it, and a label."""
+"""Patterns of the control markers that can be broken in outside text: a symbol and what follows it (`<|im_start|>`), or a
+label (`Observation:`)."""
 
 from __future__ import annotations
 

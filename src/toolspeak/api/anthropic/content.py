@@ -20,7 +20,7 @@ from ..json_stream import Payload, record, records
 from ..named_servers import NamedServer, in_messages
 from ..tool_errors import error_in, error_text
 from .computer_toolsets import full_name, state_text
-from .hosted_calls import split_at_results
+from .gateway_calls import split_at_results
 from .tool_changes import ToolChanges
 
 DATA_URL = re.compile(r"data:([a-z]+/[a-z0-9.+-]+);base64,", re.IGNORECASE)

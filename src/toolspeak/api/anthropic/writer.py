@@ -16,7 +16,7 @@ from ..incoming import HOSTED, IncomingRequest, Stamp
 from ..json_stream import Payload, dumped
 from ..openai_chat.writer import write_estimated, write_notes
 from ..sse_parser import CONTENT_TYPE
-from .hosted_calls import call_block, result_block
+from .gateway_calls import call_block, result_block
 from .reader import STOPPED
 
 SIGNATURE = "unsigned"

@@ -1,4 +1,4 @@
-"""Writes Ollama's lists of models, its version, and the vectors of `/api/embed`."""
+"""Writes Ollama's answers that are no replies of a model: lists of models, the server's version, and embeddings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`POST /v1/responses/compact`: the same as a request that ends with `compaction_trigger`, with a body of its own.
+"""`POST /v1/responses/compact`: the same as a request that ends with `compaction_trigger`, but request and reply
+have forms of their own.
 
 The reply is the input of the next request: the user's messages, then the item with the summary.
 """
@@ -15,8 +16,8 @@ from ...types import Reply, Schema
 from ..incoming import IncomingRequest, Stamp
 from ..json_stream import Payload, records
 from . import request, writer
+from .compaction_item import TRIGGER
 from .items import stored_items
-from .summary_item import TRIGGER
 from .tools import Tools
 from .writer import ReplyWriter, write_error
 

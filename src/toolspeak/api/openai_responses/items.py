@@ -15,8 +15,8 @@ from ...types import Message
 from ..field_schemas import cannot
 from ..json_stream import Payload, record, records
 from .client_tools import ANSWERED, CALLED, answered, called_arguments
+from .compaction_item import COMPACTED, NOT_OURS, SEALED, SUMMARIZE, SUMMARIZED, TRIGGER, opened_summary
 from .gateway_calls import hosted_call, opened_run
-from .summary_item import COMPACTED, NOT_OURS, SEALED, SUMMARIZE, SUMMARIZED, TRIGGER, opened_summary
 from .tools import TOOLS, Loaded, full_name, tool_names
 
 CALLS = {"function_call": "arguments", "custom_tool_call": "input"}

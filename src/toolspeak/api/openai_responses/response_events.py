@@ -31,9 +31,9 @@ from ..json_stream import Payload, dumped, record
 from ..openai_chat.writer import write_error, write_estimated, write_notes
 from ..token_logprobs import LOGPROB
 from .client_tools import CALLED, CLIENT_TOOLS
+from .compaction_item import SEALED, check_summary, sealed_summary
 from .gateway_calls import ITEMS, MCP, HostedItem, begun_events, listing, listing_events, sealed_events, sealed_run
 from .logprobs import write_logprob
-from .summary_item import SEALED, check_summary, sealed_summary
 from .text_events import message_done, thought_done
 
 REASONS: dict[Finish, str] = {

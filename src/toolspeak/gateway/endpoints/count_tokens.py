@@ -13,7 +13,7 @@ from ...models.offload import offloaded, request_size
 from ...models.wrapper import count
 from ...plan.token_estimate import about_request
 from ..http_exchange import HttpExchange
-from ..limits.history_limits import check_history
+from ..limits.nested_json_limits import check_history
 
 if TYPE_CHECKING:
     from ..app import Gateway

@@ -1,5 +1,5 @@
-"""Bounds the HTTP of a connection: the size of a request's head, the time it may take, the size of what is around a body
-(sizes and extensions of chunks, trailers), and how many requests may be pipelined, with how many bytes.
+"""Limits what a client may send before and around a body: the size and time of a request's head, sizes and extensions of
+chunks, trailers, and pipelined requests.
 
 uvicorn's protocol over httptools accepts heads of any size and waits for them forever. It also accepts trailers and
 chunk extensions of any size, and reads on while it answers: pipelined requests whose responses are not read would pile

@@ -1,4 +1,4 @@
-"""Bounds what a connection to a server holds besides the body of a reply, which aiohttp bounds itself.
+"""Limits the heads and the responses to no request that a server may send over a connection. aiohttp limits only bodies.
 
 aiohttp parses all that arrives at once, up to 256 KB, and queues each response that it has read, also informational
 ones (1xx) and those that nobody waits for. Of the shortest ones 256 KB take half a second and 20 MB, and a server may

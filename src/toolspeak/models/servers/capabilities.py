@@ -1,4 +1,4 @@
-"""Remembers a server's observed capabilities in the user's cache."""
+"""Remembers what a server can do, in the user's cache, and lists the request fields of known programs (llama.cpp, vLLM)."""
 
 from __future__ import annotations
 

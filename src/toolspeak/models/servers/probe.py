@@ -23,12 +23,12 @@ from ...events import ArgumentsDelta, Event
 from ...types import Message, Reply, Request, Tool
 from ...wire.grammar import grammar
 from ...wire.reading.collect import collect
+from ..calls_in_text import Listener
 from ..http import Http
 from ..http.apis import able_by
 from ..http.timeouts import Timeouts
 from ..offload import offloaded
 from ..strategy import by_its_name
-from ..text_calls import Listener
 from .capabilities import Finding, ServerCapabilities, recall, remember
 from .logprob_scorer import find_score_method
 from .self_description import described

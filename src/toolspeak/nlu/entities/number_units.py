@@ -1,4 +1,4 @@
-"""Assigns a number to an argument by the unit next to it, if no word of the argument occurs.
+"""Assigns a number to an argument by the unit next to it, if none of the argument's own words is near.
 
 Kilometers are a distance even if no word says so, "the top 3" is a limit, "a table for 6" a number of people.
 """

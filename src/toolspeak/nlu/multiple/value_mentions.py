@@ -1,4 +1,4 @@
-"""Finds where a request mentions the values of a call's arguments, and further values of the same arguments.
+"""Finds where a request mentions the values of a call's arguments, and similar values, which belong to further calls.
 
 A first call shows what each argument's value looks like (a name, a code, a quotation, a number with its unit, an
 option) and which words surround it. A similar span in similar surroundings, after a word that moves on to something

@@ -48,7 +48,7 @@ def build_server(box: Toolbox, name: str = "toolspeak", policy: Policy | None = 
     except ImportError as error:
         raise MissingExtra("an MCP server needs the official SDK: pip install 'toolspeak[mcp]'") from error
     from ... import __version__
-    from .elicitation import AnswerNeeded, PendingQuestions
+    from .client_approval import AnswerNeeded, PendingQuestions
 
     questions = PendingQuestions()
 

@@ -1,4 +1,4 @@
-"""Finds a key of the call's object among its arguments, after a brace is missing.
+"""Finds a key of the call (`id`) that is among its arguments because a closing brace is missing.
 
 In `{"name": "f", "arguments": {"city": "Paris", "id": "1"}` the missing brace may belong before `"id"` or at the end. If
 the dialect writes such a key behind the arguments, nobody can tell which of them the model meant.

@@ -1,4 +1,4 @@
-"""The words to search for in parameters between tags, computed once for a hole and what follows it."""
+"""The words to search for while arguments between tags are read, computed once for a dialect's tags."""
 
 from __future__ import annotations
 

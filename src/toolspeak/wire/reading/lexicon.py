@@ -1,4 +1,4 @@
-"""The lexicon of a dialect, computed once: which words open what, what may follow them, and where they count."""
+"""The words of a dialect at which the reader stops: what opens calls, thoughts and messages, and what may follow each."""
 
 from __future__ import annotations
 

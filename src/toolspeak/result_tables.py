@@ -1,5 +1,5 @@
-"""Reads tables of pandas, polars and pyarrow as rows, one record per row. None of these libraries is imported: a table
-is recognized by its methods.
+"""Reads tables of pandas, polars and pyarrow, which tools return, as rows: one record per row. None of these libraries is
+imported: a table is recognized by its methods.
 
 - A value that pandas counts as missing (None, NaN, NaT, NA) is None. polars and pyarrow distinguish NaN from null, so
   their NaN is a value.

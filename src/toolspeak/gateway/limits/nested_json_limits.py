@@ -1,4 +1,4 @@
-"""Bounds the JSON in the texts of a conversation: arguments of calls, and results.
+"""Limits how many JSON values the strings of a conversation may contain: arguments of calls, and results.
 
 The limit of a body's values does not count what its strings contain. But arguments are parsed again, for prompts and for
 other APIs, and so are results. Clients also send both back encoded (`encrypted_content`). So they are counted together when
