@@ -46,7 +46,7 @@ def seen(tools: str, evidence: str = "", **more: Any) -> dict[str, Any]:
 
 
 NO = "this model does not support tools"
-TAKES_NONE = f"tools go into the prompt, because it accepts none: {NO}"
+TAKES_NONE = f"tools go into the prompt, because none reach the model otherwise: {NO}"
 SMALL = "it has 350 million parameters, fewer than 500, and its template has no place for tools"
 
 CASES = (
@@ -96,7 +96,7 @@ CASES = (
     Case("a server", "it takes tools, reports likelihoods, 350M", "native", "called get_weather",
          server=seen("yes", "called get_weather", score_way="forced", parameters=350_000_000)),
     Case("a server", "it only completes prompts", "prompted in tool-json by an exact prompt",
-         "its dialect is unknown; tools go into the prompt, because it accepts none: it does not answer chat requests",
+         "its dialect is unknown; tools go into the prompt, because none reach the model otherwise: it does not answer chat requests",
          server=seen("no", "it does not answer chat requests", chat=("no", ""))),
 )  # fmt: skip
 

@@ -181,3 +181,37 @@ def test_no_error_moves_the_cursor_of_a_terminal(terminal: Callable[..., Termina
     assert code == 1
     assert "␛[2J␛]0;title␇ \\x9b31m \\u202e and so" in seen
     assert not set("\x1b\x07\x9b\u202e") & set(seen)
+
+
+def box_file(folder: Path) -> str:
+    """A Python file with a toolbox and no function of its own."""
+    text = "import toolspeak as ts\nfrom operator import add, mul\nbox = ts.Toolbox()\n"
+    text += "box.define('add', lambda a, b: a + b)\nbox.define('mul', lambda a, b: a * b)\n"
+    (folder / "boxed.py").write_text(text)
+    return str(folder / "boxed.py")
+
+
+def test_a_tool_of_a_toolbox_in_a_file(tmp_path: Path) -> None:
+    file = box_file(tmp_path)
+    for target in (f"{file}:box#mul", f"{file}#mul"):
+        assert run("call", target, '{"a": 6, "b": 7}').stdout == "42\n"
+    assert [tool["name"] for tool in json.loads(run("tools", file).stdout)] == ["add", "mul"]
+    assert [tool["name"] for tool in json.loads(run("tools", f"{file}:box#mul").stdout)] == ["mul"]
+    several = run("call", f"{file}:box", "{}")
+    assert several.exit_code == 2
+    assert f"names 2: add, mul. Name one of them: {file}:box#add" in several.stderr
+    assert "Did you mean 'mul'?" in run("call", f"{file}:box#mull", "{}").stderr
+
+
+def test_the_forms_of_a_target_are_named() -> None:
+    for text in (run("call", "weather.py", "{}").stderr, run("call", "--help").stdout):
+        for form in ("FILE:TOOLBOX#NAME", "openapi:DOCUMENT:NAME", "mcp:SERVER#NAME"):
+            assert form in " ".join(text.split())
+
+
+def test_a_schema_without_a_function_gets_no_options_that_call_lacks(tmp_path: Path) -> None:
+    (tmp_path / "tools.json").write_text('[{"type": "function", "function": {"name": "f", "parameters": {}}}]')
+    done = run("call", f"{tmp_path / 'tools.json'}:f", "{}")
+    assert done.exit_code == 2
+    assert "cannot be run. Offer the functions of a .py file" in done.stderr
+    assert "--dry-run" not in done.stderr

@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -16,9 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from world import Cli
 
 from preloaded import Started
+from toolspeak.cli import root
 from toolspeak.cli.commands.serve import models_of, name_of
 
 QUESTION = {"messages": [{"role": "user", "content": "Hi"}]}
@@ -317,3 +320,12 @@ def test_what_was_recorded_is_replayed_without_the_model(tmp_path: Path, cli: Cl
     assert "use no --model" in cli("ask", "--replay", str(file), "--model", "local", "Hi").stderr
     (tmp_path / "empty").mkdir()
     assert "contains no recording" in cli("serve", "--replay", str(tmp_path / "empty")).stderr
+
+
+@pytest.mark.parametrize("module", ["uvicorn", "httptools", "prometheus_client", "python_multipart"])
+@pytest.mark.parametrize("command", [["serve", "--model", "m=scripted:Hi"], ["ui", "--model", "scripted:Hi"]])
+def test_a_part_of_the_extra_is_not_enough(module: str, command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    done = CliRunner().invoke(root, [*command, "--port", "0"])
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr == f"error: the gateway needs {module}: pip install 'toolspeak[server]'\n"

@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import toolspeak as ts
+from toolspeak.cli import root
 from toolspeak.events import Event, Finished, TextDelta
 from toolspeak.models.base import Model, Scorer
 from toolspeak.models.embedded import gguf_header, weights
@@ -331,6 +333,16 @@ def test_without_the_library(tmp_path: Path) -> None:
     assert "pip install 'toolspeak[local]'" in done.stdout
     assert len(done.stdout.splitlines()) == 1
     assert done.stderr == ""
+
+
+def test_without_the_library_nothing_is_downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    monkeypatch.setenv("TOOLSPEAK_CACHE", str(tmp_path))
+    with pytest.raises(ts.MissingExtra, match="pip install"):
+        ts.run("Hi", model="local")
+    done = CliRunner().invoke(root, ["ask", "Hi", "--model", "local"])
+    assert "pip install 'toolspeak[local]'" in done.stderr
+    assert not list(tmp_path.iterdir())
 
 
 INTERRUPTED = """

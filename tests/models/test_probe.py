@@ -230,7 +230,11 @@ def test_what_is_taken_and_not_held_to_is_not_believed(serve: Serve) -> None:
         (Persona(tools="dropped"), ("prompted", "messages"), "taken and dropped"),
         (Persona(tools="dropped", template=PLAIN), ("prompted", "messages"), "its name"),  # of unknown size
         (Persona(tools="dropped", hello="he called get_weather()"), ("prompted", "messages"), "taken and dropped"),
-        (Persona(tools="dropped", template=PLAIN, score=False), ("prompted", "messages"), "because it accepts none"),
+        (
+            Persona(tools="dropped", template=PLAIN, score=False),
+            ("prompted", "messages"),
+            "because none reach the model otherwise",
+        ),
         (Persona(tools="refused"), ("prompted", "messages"), "requires --enable"),
         (Persona(tools="refused", completions=False, template=HERMES), ("prompted", "messages"), "requires --enable"),
         (Persona(tools="refused", template=HERMES), ("prompted", "template"), "its template"),

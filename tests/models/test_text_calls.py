@@ -270,10 +270,19 @@ def test_the_hint_names_a_dialect_that_reads_the_call(dialect: str) -> None:
     text = f"I look it up: {write_calls([call], ts.dialect(dialect))} I did."
     note = like_a_call(text, [ts.tool(weather)])
     assert note is not None
-    named = note.detail.rpartition("dialect='")[2].rstrip("'")
+    named = note.detail.rpartition("dialect='")[2].partition("'")[0]
+    assert f"--dialect {named}" in note.detail
     mine, its = (ts.parse(text, one, tools=[weather]) for one in (dialect, named))
     assert [one.arguments for one in its.calls] == [one.arguments for one in mine.calls]
     assert len(its.text) <= len(mine.text)
+
+
+@pytest.mark.parametrize("space", ["", " "])
+@pytest.mark.parametrize("end", ["", "</s>"])
+def test_the_marker_that_opens_a_call_decides_about_the_dialect(space: str, end: str) -> None:
+    reply = ts.collect([event for came in heard([f"[TOOL_CALLS]{space}[{OBJECT}]{end}"]) for event in came])
+    (note,) = [note for note in reply.notes if note.rule == "call-in-text"]
+    assert "read as mistral" in note.detail
 
 
 @pytest.mark.parametrize("text", [HERMES, LEFT["JSON fence"][1], f"I look.\n{HERMES}"])
@@ -714,7 +723,7 @@ def test_the_note_says_why_the_call_stays_text(text: str, finish: str, reason: s
     reply = ts.collect([event for came in heard([text], finish=finish) for event in came])
     (note,) = [note.detail for note in reply.notes if note.rule == "like-a-call"]
     assert reason in note
-    assert note.endswith(f"If it is one, put the tools into the prompt with dialect={dialect!r}")
+    assert f"If it is one, put the tools into the prompt with dialect={dialect!r} (--dialect {dialect}, " in note
 
 
 def test_the_error_about_a_missing_call_has_the_reason(serve: Serve) -> None:

@@ -296,14 +296,13 @@ policy_option = click.option(
 def model_by_name(name: str | None, dialect: Dialect | None = None) -> Model:
     """Return the model of that name, ready to use. Its file is downloaded if necessary."""
     from ..models.embedded.local import Local
-    from ..models.embedded.weights import ensure
     from ..models.resolve import model
     from ..models.speaker import Speaker
 
     ready = model(name, dialect=dialect)
     inner = ready.model if isinstance(ready, Speaker) else ready
     if isinstance(inner, Local) and inner.path is None:
-        ensure()
+        inner.fetch()
     return ready
 
 

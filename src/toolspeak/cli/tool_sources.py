@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from ..errors import UsageError
+from ..errors import UnknownTool, UsageError
 from ..files import read_json
 from ..plan.extract import extraction
 from ..sources.mcp.config import named_in, servers_in, with_names
@@ -24,20 +24,22 @@ SUGGESTED = 5
 
 
 def toolbox(specs: Sequence[str]) -> Toolbox:
-    """Return the tools of every `FILE`, `FILE:name,name` or `openapi:URL`. Raises UsageError, which says what is wrong
-    in which file and where."""
+    """Return the tools of every `FILE`, `FILE:name,name`, `FILE.py:toolbox#name` or `openapi:URL`.
+
+    Raises UsageError, which says what is wrong in which file and where.
+    """
     tools: list[Any] = []
     for spec in specs:
         tools += _offered(spec)
     return Toolbox(*tools)
 
 
-def runnable(box: Toolbox) -> Toolbox:
-    """Return the same box if every tool can be run. Raises UsageError with the names of those that cannot."""
+def runnable(box: Toolbox, otherwise: str = "") -> Toolbox:
+    """Return the same box if every tool can be run. Raises UsageError with the names of those that cannot; `otherwise` is
+    what else the command can do with them."""
     if bare := [tool.name for tool in box if tool.function is None]:
         raise UsageError(
-            f"{', '.join(bare)}: a schema without a function cannot be run. Offer the functions of a .py file, "
-            "or add --dry-run or --explain"
+            f"{', '.join(bare)}: a schema without a function cannot be run. Offer the functions of a .py file{otherwise}"
         )
     box.check_injected()
     return box
@@ -49,7 +51,8 @@ def names_in(spec: str) -> list[str]:
         return with_names(spec.removeprefix(MCP))[1]
     if spec.startswith(OPENAPI):
         return _of_document(spec.removeprefix(OPENAPI))[1]
-    return _of_file(spec)[1]
+    source, only = _of_module(spec)
+    return [*only, *_of_file(source)[1]]
 
 
 def named_targets(spec: str) -> tuple[str, ...]:
@@ -62,6 +65,14 @@ def named_targets(spec: str) -> tuple[str, ...]:
     except UsageError:
         return ()
     return tuple(f"{spec}:{name}" for name in names) if len(names) <= SUGGESTED else ()
+
+
+def _of_module(spec: str) -> tuple[str, list[str]]:
+    """Split `FILE.py:box#a,b` into what a Python file offers and the names of the tools wanted of it."""
+    source, only = with_names(spec)
+    if Path(spec).expanduser().is_file():
+        return spec, []
+    return (source, only) if _of_file(source)[0].suffix == ".py" else (spec, [])
 
 
 def _of_file(spec: str) -> tuple[Path, list[str]]:
@@ -89,6 +100,9 @@ def _offered(spec: str) -> list[Any]:
 
         server, only = with_names(spec.removeprefix(MCP))
         return [mcp(server, only=only)]
+    source, only = _of_module(spec)
+    if only:
+        return list(_only(source, only))
     path, names = _of_file(spec)
     if not path.is_file():
         raise UsageError(_missing(path))
@@ -101,6 +115,14 @@ def _offered(spec: str) -> list[Any]:
             f"{path}: tools come from a .py file (its functions), a .json file (their schemas) or an OpenAPI document"
         )
     return offered(load(path), names, str(path))
+
+
+def _only(source: str, names: list[str]) -> Toolbox:
+    """Return these tools of a source. Raises UsageError for a name that it does not have."""
+    try:
+        return toolbox([source]).only(*names)
+    except UnknownTool as error:
+        raise UsageError(f"{source}: {error}") from None
 
 
 def _operations(document: str, names: list[str]) -> list[Any]:

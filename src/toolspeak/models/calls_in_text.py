@@ -41,7 +41,7 @@ from .doubled_calls import DoubledCalls
 from .leading_thought import LeadingThought
 from .offload import LARGE, offloaded
 from .read_all_dialects import TRIES, DialectReading, Passage, ready
-from .unread_calls import LONGEST, like_a_call
+from .unread_calls import LONGEST, like_a_call, setting
 
 PASSAGES = 16
 """How many passages of a reply are read in all dialects: an answer may hold hundreds of fences."""
@@ -332,8 +332,8 @@ class _TextReader:
         if self._prompted_in:
             return f"; read as {reading.dialect.name}, for {where}. Give dialect={reading.dialect.name!r}, to ask it in that"
         return (
-            f", {why}; read as {reading.dialect.name}, for {where}. Give dialect={reading.dialect.name!r}, which puts the "
-            "tools into the prompt, or start the server with the parser of its model"
+            f", {why}; read as {reading.dialect.name}, for {where}. Give {setting(reading.dialect)}, which "
+            "puts the tools into the prompt, or start the server with the parser of its model"
         )
 
     def released(self) -> list[Event]:

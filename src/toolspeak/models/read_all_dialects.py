@@ -184,8 +184,8 @@ def _marked(dialect: Dialect, text: str) -> bool:
 
 
 def rank(dialect: Dialect, reply: Reply, text: str) -> tuple[int, ...]:
-    """How well a dialect reads a text: it writes these calls so, blanks aside; it needs few repairs; the text has the
-    marker that opens its calls, and few of its markers are missing; many models speak it."""
+    """How well a dialect reads a text: the text has the marker that opens its calls; it writes these calls so, blanks aside;
+    it needs few repairs, and few of its markers are missing; many models speak it."""
     words = markers(dialect)
     missing = sum(word not in text for word in words)
     try:
@@ -194,7 +194,7 @@ def rank(dialect: Dialect, reply: Reply, text: str) -> tuple[int, ...]:
         written = ""
     exact = written in "".join(text.split()) if written else False
     opened = any(word in text for word in words[:1])
-    return exact, -len(reply.notes), opened, -missing, sum(map(len, words)), len(dialect.models)
+    return opened, exact, -len(reply.notes), -missing, sum(map(len, words)), len(dialect.models)
 
 
 @cache

@@ -179,7 +179,11 @@ def _weak(known: Known) -> str:
 
 def _prompted(known: Known, template: str, exact: bool | None) -> Strategy:
     """The prompt for a model whose user named no dialect."""
-    refused = f"; tools go into the prompt, because it accepts none: {known.seen}" if known.tools is False else ""
+    refused = (
+        f"; tools go into the prompt, because none reach the model otherwise: {known.seen}"
+        if known.tools is False
+        else ""
+    )
     always = exact if exact is not None else not known.chats
     text = template or known.template
     if text and (choice := _dialect_of_template(text, known.name, always)):

@@ -70,8 +70,14 @@ def _why(call: ToolCall, dialect: Dialect, tools: Sequence[Tool[..., Any]], fini
     cut = any(note.rule == "cut" for note in call.notes)
     judged = call if cut else replace(call, whole=True)  # its arguments are known, whatever stands beside it
     why = " ".join(_sentence(problem.message) for problem in checked(judged, tools, finish)[1][:PROBLEMS])
-    put = f"If it is one, put the tools into the prompt with dialect={dialect.name!r}"
+    put = f"If it is one, put the tools into the prompt with {setting(dialect)}"
     return " ".join(filter(None, (looks, why, put)))
+
+
+def setting(dialect: Dialect) -> str:
+    """How to name a dialect, in the library, on the command line and in the gateway."""
+    name = dialect.name
+    return f"dialect={name!r} (--dialect {name}, or `dialect` of the model in the gateway's configuration)"
 
 
 def _opening(dialect: Dialect) -> tuple[str, ...]:

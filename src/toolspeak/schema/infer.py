@@ -155,7 +155,7 @@ def unique(tools: Iterable[AnyTool]) -> dict[str, AnyTool]:
             first, second = origin(by_name[one.name]), origin(one)
             raise DuplicateTool(
                 f"two tools are named {one.name!r}: {first} and {second}. Rename one, with "
-                "ts.tool(fn, name=...) or Toolbox(...).prefix(...)",
+                "ts.tool(fn, name=...) or Toolbox(...).prefix(...); on the command line, offer one of them: FILE:NAME",
                 name=one.name,
             )
         by_name[one.name] = one

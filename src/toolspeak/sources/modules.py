@@ -47,10 +47,17 @@ def offered(module: types.ModuleType, names: Any, where: str) -> list[Any]:
     if names:
         functions = [getattr(value, "__name__", "") for value in _public(module)]
         return [_named(module, name, where, functions) for name in names]
-    public = list({id(value): value for value in _public(module)}.values())
+    public = list({id(value): value for value in _public(module) or _toolboxes(module)}.values())
     if not public:
-        raise UsageError(f"{where} has no public function to offer. Expected at least one `def name(…):`")
+        raise UsageError(
+            f"{where} has no public function to offer. Expected at least one `def name(…):`, or a Toolbox as `name = …`"
+        )
     return public
+
+
+def _toolboxes(module: types.ModuleType) -> list[Any]:
+    """Return the public toolboxes of a module, which count if it has no functions or tools."""
+    return [value for name, value in vars(module).items() if name[0] != "_" if isinstance(value, Toolbox)]
 
 
 def load(path: Path) -> types.ModuleType:

@@ -127,7 +127,7 @@ def _run(out: Out, prompt: list[Message], box: Any, options: dict[str, Any]) -> 
     show = Show(None if options["as_json"] else out, live=live, asks=approve is not None)
     try:
         reply = answer(
-            prompt, runnable(box), show, model=model, system=options["system"], approve=approve, policy=policy,
+            prompt, runnable(box, ", or add --dry-run or --explain"), show, model=model, system=options["system"], approve=approve, policy=policy,
             limits=limits_of(options), **sampling_of(options),
         )  # fmt: skip
     finally:

@@ -29,6 +29,9 @@ def call(ctx: click.Context, target: str, arguments: str, dialect: Dialect | Non
     echo '{"city": "Xiamen"}' | toolspeak call weather.py:forecast -
     toolspeak call weather.py:forecast - --dialect tool-json < reply.txt
 
+    The target is a function of a file, or a tool of a toolbox in it (FILE:TOOLBOX#NAME), of an OpenAPI document
+    (openapi:DOCUMENT:NAME) or of an MCP server (mcp:SERVER#NAME).
+
     ARGUMENTS is a JSON object; `-` reads it from standard input. If the arguments do not match the function's
     parameters, every problem is listed and nothing is run.
     """
@@ -41,7 +44,8 @@ def call(ctx: click.Context, target: str, arguments: str, dialect: Dialect | Non
     if not names_in(target):
         hint = did_you_mean(named_targets(target))
         raise click.UsageError(
-            f"expected FILE:NAME, such as weather.py:forecast, or mcp:SERVER#NAME; got {target}.{hint}"
+            f"expected FILE:NAME, such as weather.py:forecast, FILE:TOOLBOX#NAME, openapi:DOCUMENT:NAME or "
+            f"mcp:SERVER#NAME; got {target}.{hint}"
         )
     text = piped_text() if arguments == "-" else arguments
     values = _parsed(text) if dialect is None else {}
@@ -115,9 +119,14 @@ def _refuse(ctx: click.Context, error: CallError | None) -> None:
 
 
 def _one_tool(target: str) -> Toolbox:
+    from ...schema.suggestions import listed
     from ..tool_sources import runnable, toolbox
 
-    box = runnable(toolbox([target]))
+    box = toolbox([target])
     if len(box) != 1:
-        raise click.UsageError(f"expected one tool; {target} names {len(box)}: {', '.join(one.name for one in box)}")
-    return box
+        names = [one.name for one in box]
+        raise click.UsageError(
+            f"expected one tool; {target} names {len(names)}: {listed(names, 20)}. Name one of them: "
+            f"{target.rpartition('#')[0] or target}#{names[0] if names else 'NAME'}"
+        )
+    return runnable(box)

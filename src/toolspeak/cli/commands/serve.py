@@ -81,8 +81,9 @@ def serve(check: str | None, new_key: str | None, sample: bool, **flags: Any) ->
 
 
 def _serve(flags: dict[str, Any]) -> None:
-    from ...gateway.serve.server import listen, serve as serving
+    from ...gateway.serve.server import check_installed, listen, serve as serving
 
+    check_installed()
     settings = read_settings(flags)
     listening = listen(settings)
     if settings.record:

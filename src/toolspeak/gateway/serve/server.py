@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Generator
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from ...errors import MissingExtra, ToolspeakError, UsageError
@@ -26,17 +27,17 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+LIBRARIES = ("uvicorn", "httptools", "prometheus_client", "python_multipart")
+"""The modules of the extra `server`, but for uvloop, which some platforms lack."""
 BACKLOG = 2048
 LAST = 5.0
 """Seconds after the time to drain in which open requests send an error to their clients."""
 
 
 def check_installed() -> None:
-    """Raises MissingExtra if the extra `server` is not installed."""
-    try:
-        import uvicorn  # noqa: F401  # pyright: ignore[reportUnusedImport]
-    except ImportError as error:
-        raise MissingExtra("the gateway needs a server: pip install 'toolspeak[server]'") from error
+    """Raises MissingExtra unless the extra `server` is installed as a whole; other extras bring parts of it."""
+    if missing := [name for name in LIBRARIES if find_spec(name) is None]:
+        raise MissingExtra(f"the gateway needs {' and '.join(missing)}: pip install 'toolspeak[server]'")
 
 
 def listen(settings: GatewaySettings) -> socket.socket:

@@ -151,8 +151,12 @@ class Local:
         return gguf_header.known(self.path) if self.path else EMBEDDED
 
     def _server(self) -> LlamaServer:
-        path = self.path or weights.ensure()
-        return _load(path, self.context)
+        return _load(self.fetch(), self.context)
+
+    def fetch(self) -> Path:
+        """The file, downloaded if it is the embedded one and missing. Raises MissingExtra before that."""
+        _library()
+        return self.path or weights.ensure()
 
 
 class LlamaServer:

@@ -9,6 +9,7 @@ import os
 import uuid
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import replace
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...api import embeddings
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
 VECTORS, VECTOR = 256_000_000, 500_000
 """The most bytes of a response with vectors: 2,048 of 4,096 numbers each, in JSON, and a margin; and for each text."""
+CHECK_PATH = "Check the path of the address, which is /v1 for most servers"
 NAME_ONE = "name one: model=… or #name at the end of the address"
 
 
@@ -320,8 +322,10 @@ class Http:
         """Return the names of the server's models. Raises ModelError, or UnknownModel if it does not list them."""
         try:
             return self.names_in(await self.fetch(self.models_path, seconds=self.timeouts.first))
-        except (BadRequest, ServerFailed):
-            raise UnknownModel(f"{self.address.public} does not list its models; {NAME_ONE}") from None
+        except (BadRequest, ServerFailed) as error:
+            path = self.address.public + self.models_path
+            why = f": {path} answers {error.code}. {CHECK_PATH}, or" if error.code == HTTPStatus.NOT_FOUND else ";"
+            raise UnknownModel(f"{self.address.public} does not list its models{why} {NAME_ONE}") from None
 
     async def fetch(self, path: str, body: Any = None, *, seconds: float = 10.0, root: bool = False) -> dict[str, Any]:
         """Return the JSON object at a path of the API; with a `body` by POST. `root`: the path is relative to the
