@@ -333,6 +333,8 @@ def test_the_seconds_limit_stops_a_slow_tool() -> None:
     assert cancelled.is_set()
     assert reply.finish == "limit"
     assert answered(reply.messages)
+    assert "may have had effects" in reply.steps[0].results[0].text
+    assert "may have had effects" in str(reply.messages)
     assert [step.reply.text for step in reply.steps] == ["Wait.", ""]
 
 
@@ -369,23 +371,26 @@ def test_steps_and_messages_show_a_call_as_it_ran() -> None:
 def test_a_call_that_the_time_limit_stopped_may_have_had_effects() -> None:
     began: list[int] = []
 
-    async def slow(n: int) -> str:
-        """Wait."""
-        began.append(n)
-        await asyncio.sleep(600)
-        return "done"
+    async def main() -> list[Event]:
+        with held_time() as clock:
 
-    model = native(calls(("slow", {"n": 1}), ("slow", {"n": 2})), "never")
-    events = list(ts.stream("go", tools=[slow], model=model, limits={"seconds": 1}))
+            async def slow(n: int) -> str:
+                """Wait."""
+                began.append(n)
+                clock.now += 60
+                await asyncio.sleep(600)
+                return "done"
+
+            model = native(calls(("slow", {"n": 1}), ("slow", {"n": 2})), "never")
+            return [event async for event in ts.astream("go", tools=[slow], model=model, limits={"seconds": 100})]
+
+    events = asyncio.run(main())
     assert began == [1, 2]
-    results = [event.result for event in events if isinstance(event, ts.CallResult)]
-    reply = ts.run("go", tools=[slow], model=native(calls(("slow", {"n": 1})), "never"), limits={"seconds": 1})
-    results += reply.steps[0].results
-    assert [type(result.error) for result in results] == [ts.ToolTimeout] * 3
+    results = [event.result for event in events if isinstance(event, CallResult)]
+    assert [type(result.error) for result in results] == [ts.ToolTimeout] * 2
     assert all("stopped at the run's limit of seconds; it may have had effects" in result.text for result in results)
-    assert (reply.text, reply.finish) == ("", "limit")
-    assert "may have had effects" in str(reply.messages)
-    assert answered(reply.messages)
+    assert isinstance(events[-1], Finished)
+    assert events[-1].finish == "limit"
 
 
 def test_a_reply_that_streams_on_is_ended_at_the_limit_of_tokens() -> None:

@@ -1,4 +1,4 @@
-"""Derives how a dialect writes arguments (its hole, such as `Json` or `Tagged`) from what a chat template writes around them.
+"""Derives how a dialect writes arguments (its hole, such as `Json` or `Tagged`) from what a template writes around them.
 
 Each kind of hole is tried in turn: first JSON (the text contains a value of the probe as JSON), then elements,
 keywords and tags, by the text before, between and after two arguments. A candidate is only a proposal: `drafting`
