@@ -75,7 +75,7 @@ K2_HORIZON = Dialect(
     close="\n</ifm|tool_calls>",
     before="\n",
     forms=(JSON,),
-    thinking=Thinking("<ifm|think>\n", "</ifm|think>\n"),
+    thinking=Thinking("<ifm|think>\n", "</ifm|think>\n", also=("<ifm|think_fast>", "<ifm|think_faster>")),
     frame=("<|ifm|im_end|>",),
     stop=("<|ifm|im_end|>",),
     control=("<|ifm|begin_of_text|>", "<|ifm|im_start|>", "<|ifm|im_end|>"),

@@ -21,6 +21,7 @@ from ..types import Note
 from ..wire.dialect import Dialect
 from ..wire.finding.model_names import known
 from ..wire.reading.lexicon import MARK
+from ..wire.thought_tags import thought_tags
 
 BLANKS = 256
 """The most characters, white space above all, that are held back."""
@@ -149,7 +150,7 @@ def _openers(dialect: Dialect) -> tuple[str, ...]:
 def _marks() -> Mapping[str, str]:
     """The openers of thoughts in all dialects with their closers, longest first: those that begin with a control marker."""
     closers = {
-        opener: dialect.thinking.close.strip()
+        opener: thought_tags(dialect.thinking).get(opener, dialect.thinking.close.strip())
         for dialect in known()
         for opener in _openers(dialect)
         if dialect.thinking

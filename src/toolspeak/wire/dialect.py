@@ -197,7 +197,7 @@ class Thinking:
     """The literals around a thought. It may open at the start of a reply, of a line, or of the text after a call.
 
     `frame_ends`: a frame of a text ends it. `always`: the model thinks in every reply, and its prompt opens the
-    thought. `also` are other openers that are read.
+    thought. `also` are other openers that are read; a tag, `<x>`, has its own closer, `</x>`.
     """
 
     open: str = "<think>\n"

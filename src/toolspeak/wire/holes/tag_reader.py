@@ -57,6 +57,7 @@ class TagReader:
         "shapes",
         "swallowed",
         "unsure",
+        "value_start",
         "went_on",
         "words",
     )
@@ -72,14 +73,15 @@ class TagReader:
         self.swallowed = ""
         """The tool whose call begins inside a value."""
         self.went_on = False
+        self.value_start = -1
 
     def parameter(self) -> Scan[None]:
         """Reads from an opener, which is present, to after the closer."""
         s, words = self.s, self.words
         s.pos = SPACE(s.text, s.pos).end()
         token = yield from token_ahead(s, len(words.opener), words.key_ends)
-        if token is None:
-            raise Malformed("expected a key")
+        if token is None or words.close in token[0] + token[1]:
+            return (yield from self.respelled((yield from self.with_value())))
         key = self.key(self.once(token[0].strip()))
         if self.has_attributes(key):
             if other := (yield from opener(s, 0, lambda name: name not in self.keys)):
@@ -101,6 +103,17 @@ class TagReader:
         if twice:
             return (yield from self.drop(key))
         return (yield from self.value(self.allowed(key, word)))
+
+    def with_value(self) -> Scan[SpelledOpener]:
+        """The opener ahead of a key that has no end and has its value behind a `=`."""
+        words = self.words
+        token = yield from token_ahead(self.s, len(words.opener), ("=", words.close))
+        tag = words.opener + ("".join(token) if token else "")
+        key = tag[len(words.opener) : -1].strip()
+        marked = yield from ahead(self.s, len(tag), words.mid)
+        if any((tag[-1] != "=", marked > 0, not self.wanted(key))):
+            raise Malformed("expected a key")
+        return SpelledOpener(tag, len(tag), key, "", ())
 
     def may_be_key(self, key: str) -> bool:
         """Whether this may be a key: it has no marks in it."""
@@ -271,6 +284,7 @@ class TagReader:
 
     def value(self, allowed: Kinds) -> Scan[None]:
         s, quote = self.s, self.hole.quote
+        self.value_start = s.offset + s.pos
         if quote is None or not (yield from at(s, quote[0])):
             closes = self.closes_text if "string" in allowed else self.closes
             return (yield from value(s, (*self.ends, self.words.opener), closes, allowed))
@@ -332,7 +346,8 @@ class TagReader:
             ended = yield from self.runs_out(size, RUN if hit[0] == "\n" else 0)
         if ended:
             s.note("missing-closer", words.close)
-            if self.went_on:  # the last closer may have ended the value: what follows it belongs to nothing
+            if any((self.went_on, s.offset + s.pos == self.value_start)):
+                # The last closer may have ended the value: what follows it belongs to nothing. Or there is no value.
                 s.note("trailing-text", words.close)
             return None
         s.pos += size

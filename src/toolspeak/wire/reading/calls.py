@@ -109,7 +109,10 @@ def language(s: State) -> Scan[None]:
 
 
 def _marked(p: Program, entry: Entry) -> Form | None:
-    """The form of a call that is a JSON object between marks and may come without them, or after one mark."""
+    """The form of a call that is a JSON object between marks and may come without them, or after one mark. In a section
+    of objects, the mark is the section's."""
+    if all((entry.section, not p.d.items, isinstance(p.d.call[0], JsonCall))):
+        return ("", *p.d.call)
     for form in entry.forms if entry.formal else ():
         if isinstance(form[0], str) and len(form) > 1 and isinstance(form[1], JsonCall):
             return form if len(form) == 2 or (len(form) == 3 and form[1:2] in p.d.forms) else None

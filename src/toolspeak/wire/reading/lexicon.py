@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ..dialect import NAME, Dialect, Header, JsonCall
+from ..thought_tags import thought_tags
 from .call_form_words import Form, before_name, first_words, value_closers
 from .head_words import bare_heads, body_begins, channels, route, vocabulary
 from .name_tag_variants import other_tags
@@ -183,14 +184,14 @@ class Program:
             word, close = d.thinking.open.strip(), d.thinking.close.strip()
             for opener in filter(None, (word, *d.thinking.also)):
                 self.fresh[opener] = self.inside["\n" + opener] = THINK
-            if close:
-                self.fresh.setdefault(close, UNTHINK)
-                self.inside.setdefault("\n" + close, UNTHINK)
-                if self.split:
-                    self.inside.setdefault(close, FRAME)
-                    self.inside.setdefault(word or close, THOUGHT)
-            lines = ("\n" + close,) if close and d.thinking.close.startswith("\n") else ()
-            self.unthink = (close or d.thinking.close, *lines)
+            closers = [*filter(None, thought_tags(d.thinking).values())]
+            for one in closers:
+                self.fresh.setdefault(one, UNTHINK)
+                self.inside.setdefault("\n" + one, UNTHINK)
+            if closers and self.split:
+                self.inside = dict.fromkeys(closers, FRAME) | {word or close: THOUGHT} | self.inside
+            lines = map("\n".__add__, closers if d.thinking.close[0] == "\n" else ())
+            self.unthink = (*closers, *lines) or (d.thinking.close,)
             ends += self.unthink
             if d.thinking.frame_ends:
                 ends += [w for w in map(str.strip, d.frame) if len(w) > 1]
@@ -205,7 +206,8 @@ class Program:
     def begins(self, prompt: str) -> str:
         """What the prompt leaves open: a thought (THINK), a message's head (HEAD), its body (TEXT), or nothing ("")."""
         d, tail = self.d, prompt[-TAIL:].rstrip()
-        if d.thinking and (word := d.thinking.open.strip()) and tail.endswith(word):
+        openers = (word for word in (thought_tags(d.thinking) if d.thinking else ()) if word)
+        if d.thinking and (word := next(filter(tail.endswith, openers), "")):
             line = d.thinking.close.isspace() and d.thinking.close in prompt.rpartition(word)[2]
             return "" if line else THINK
         if d.thinking and within_thought(d, d.thinking, prompt):

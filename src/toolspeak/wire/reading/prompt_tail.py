@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ..dialect import Dialect, Thinking
+from ..thought_tags import thought_tags
 
 LEADS = ("", "\n", ">", "]")
 """What may come before the opener of a thought."""
@@ -15,13 +16,15 @@ CONTROL = re.compile(r"<\|[^\s<>|]{1,60}\|>|</s>|<[a-z]+_of_turn>|\[/?[A-Z_]{3,}
 
 def within_thought(d: Dialect, thinking: Thinking, prompt: str) -> bool:
     """Whether the prompt, which continues a message, ends inside a thought."""
-    opener = thinking.open.strip()
+    tags = thought_tags(thinking)
+    opener = max(filter(None, tags), key=prompt.rfind, default="")
     if not opener:
         return False
     before, word, behind = prompt.rpartition(opener)
     if not d.stop and (before[-1:] not in LEADS or CONTROL.search(behind)):
         return False  # the ends of turns are unknown, so the words may be in a user's turn
-    ends = (thinking.close.strip() or thinking.close, *d.stop, *d.control, d.layout.end.strip() if d.layout else "")
+    closers = (close or thinking.close for close in tags.values())
+    ends = (*closers, *d.stop, *d.control, d.layout.end.strip() if d.layout else "")
     return bool(word) and not any(end and end in behind for end in ends)
 
 
