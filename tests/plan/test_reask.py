@@ -181,9 +181,12 @@ def test_the_dialect_that_is_spoken_is_no_other_one() -> None:
     assert rungs(refused(model, reask=["dialect:tool-json"]).attempts) == [""]
 
 
-def test_a_call_in_the_old_dialect_does_not_pass_as_words_in_the_new_one() -> None:
-    model = ts.Scripted([wrong(1), asked(RIGHT)])
-    assert rungs(refused(model, reask=["dialect"]).attempts) == ["", "dialect:hermes"]
+def test_a_call_in_the_old_dialect_counts_in_the_new_one_unless_the_user_named_it() -> None:
+    replies = [wrong(1), asked(RIGHT)]
+    reply = ts.decide("Weather in Rome?", tools=TOOLS, model=ts.Scripted(replies), reask=["dialect"])
+    assert reply.calls[0].arguments == RIGHT
+    named = ts.Speaker(ts.Scripted(replies), "tool-json")
+    assert rungs(refused(named, reask=["dialect"]).attempts) == ["", "dialect:hermes"]
 
 
 @pytest.mark.parametrize(("before", "after"), [(None, 0.7), (0, 0.7), (0.2, 0.7), (1.0, 0)])

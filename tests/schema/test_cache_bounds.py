@@ -81,10 +81,15 @@ def test_sixty_tools_of_thousands_of_patterns_are_not_all_kept() -> None:
 
 
 def test_alternatives_are_bounded_too() -> None:
-    root = {"$defs": {"t": {"type": "string"}}, **obj(lambda j: {"anyOf": [{"const": j}]}, 2000)}
-    for j in range(400):
+    root = {"$defs": {"t": {"type": "string"}}, **obj(lambda j: {"anyOf": [{"const": j}]}, 200)}
+    first = {"const": "first", "$ref": "#/$defs/t"}
+    validator = branch_judge(root, first)
+    assert branch_judge(root, first) is validator
+    rounds = 2 * judges.BRANCHES // judges._branches.size
+    for j in range(min(rounds, 500)):
         branch_judge(root, {"const": j, "$ref": "#/$defs/t"})
-        assert judges._branches.size <= judges.BRANCHES
+        assert 0 < judges._branches.size <= judges.BRANCHES
+    assert branch_judge(root, first) is not validator
 
 
 @pytest.mark.parametrize("pattern", [r"^\pL{9}%d", r"^(?:\p{L}{50}){50}%d$", r"(?!%d)\w{1,900}", "[a-z]{1,900}%d"])
