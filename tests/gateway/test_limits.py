@@ -388,10 +388,10 @@ def test_schemas_of_real_tools_pass() -> None:
 MANY_WRONG: dict[str, tuple[str, Callable[[], dict[str, Any]], str]] = {
     "messages": (CHAT, lambda: {"messages": [{"role": 1}] * 300_000}, "messages.0.role: expected one of"),
     "late": (CHAT, lambda: {"messages": [*MESSAGES * 700, {"role": "user", "content": [{"type": "text", "text": ""}] * 30 + [{"type": 1}]}]},
-             "messages.700.content.30.type: expected string, got 1"),
+             "messages.700.content.30.type: expected string (at most 64 characters long), got 1"),
     "too many": (CHAT, lambda: {"messages": MESSAGES * 20_000}, "messages: expected at most 10,000 items, got 20,000"),
     "tools": (CHAT, lambda: {"messages": MESSAGES, "tools": [{"type": "function"}] * 320_000}, "tools: expected at most 10,000 items, got 320,000"),
-    "stop": (CHAT, lambda: {"messages": MESSAGES, "stop": [1] * 300_000}, "stop.0: expected string, got 1"),
+    "stop": (CHAT, lambda: {"messages": MESSAGES, "stop": [1] * 300_000}, "stop.0: expected string (at least 1 character long, at most 1024 characters long), got 1"),
     "biases": (CHAT, lambda: {"messages": MESSAGES, "logit_bias": {str(i): "x" for i in range(300_000)}}, "logit_bias.0: expected number"),
     "items": ("/v1/responses", lambda: {"input": [{"type": 1}] * 300_000}, "input.0.type: expected"),
     "blocks": ("/v1/messages", lambda: {"max_tokens": 1, "messages": [{"role": "user", "content": [{"a": 1}] * 300_000}]},

@@ -330,7 +330,7 @@ class _TextReader:
         where = "the reply ended with it" if self._spoken else "it was the whole reply"
         where = "the reply began with it" if reading.words else where
         if self._prompted_in:
-            return f"; read as {reading.dialect.name}, for {where}. Give dialect={reading.dialect.name!r}, to ask it in that"
+            return f"; read as {reading.dialect.name}, for {where}. Give {setting(reading.dialect)}, to ask it in that"
         return (
             f", {why}; read as {reading.dialect.name}, for {where}. Give {setting(reading.dialect)}, which "
             "puts the tools into the prompt, or start the server with the parser of its model"

@@ -102,7 +102,8 @@ def broken(call: ToolCall, finish: str = "") -> Problem:
 
 def why_broken(text: str, finish: str = "") -> str:
     """Why the arguments of a call that is not whole cannot be used: the reply ended inside it, or they are no JSON."""
-    ended = f"it was cut off: the reply ended{f' (finish reason `{finish}`)' if finish else ''} before the call did"
+    reason = "" if finish in ("", "tool_calls") else f" (finish reason `{finish}`)"
+    ended = f"it was cut off: the reply ended{reason} before the call did"
     if len(text) > DIAGNOSED:
         return f"{ended}, or its arguments are not valid JSON"
     try:
