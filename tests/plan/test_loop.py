@@ -205,6 +205,9 @@ def test_of_equal_calls_in_one_reply_the_first_three_run() -> None:
     assert "the same reply has it 3 times before" in results[-1].text
     assert answered(reply.messages)
     assert "limit-repeats" in rules(reply)
+    events = list(ts.stream("go", tools=[add_and_count], model=native(calls(*[equal] * 5), "Enough.", "Enough.")))
+    told = [event.result.error is None for event in events if isinstance(event, ts.CallResult)]
+    assert told == [True] * 3 + [False] * 2
 
 
 def test_the_same_call_with_another_result_goes_on() -> None:

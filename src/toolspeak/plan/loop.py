@@ -98,6 +98,8 @@ def _run_calls(so_far: _Run, reply: Reply) -> Plan[str]:
     surplus = _surplus(reply.calls)
     runs = [call for place, call in enumerate(reply.calls) if place not in surplus]
     results = iter((yield from run(runs, list(so_far.messages))))
+    if surplus:
+        yield from tell(*map(CallResult, surplus.values()))
     so_far.ran(reply, [surplus.get(place) or next(results) for place in range(len(reply.calls))])
     if so_far.pending:
         return ""
