@@ -25,6 +25,8 @@ NAMES = 20
 
 def shortened(reply: Reply, refused: Collection[ToolCall], *, text: bool = False) -> Reply:
     """The reply with long arguments of its refused calls shortened; with `text`, also a long text."""
+    if not any((refused, text)):
+        return reply
     calls = tuple(_shortened_call(call) if call in refused else call for call in reply.calls)
     content = _marked(reply.text, ECHOED) if text else reply.text
     return copy_with(reply, calls=calls, text=content)
