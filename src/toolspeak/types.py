@@ -169,9 +169,8 @@ class Reply(Generic[Output]):
     """A model's answer: text, thought, calls, why it ended, and what was repaired.
 
     `messages` is the conversation to continue from, with this reply. `steps` are the turns of a run, or the tries of a
-    decision that was asked again. `notes` of a run are those of its last step; `steps[i].reply.notes` has those of the
-    earlier ones. `logprobs` are the likelihoods of the text's tokens in OpenAI's format, if requested
-    and supported. `pending` are the calls that wait for approval: `toolspeak.resume` continues them. `output` is the
+    decision that was asked again. `notes` of a run are those of all its steps, in order; `steps[i].reply.notes` has those
+    of one. `logprobs` are the likelihoods of the text's tokens in OpenAI's format, if requested and supported. `pending` are the calls that wait for approval: `toolspeak.resume` continues them. `output` is the
     answer of a run as a typed value, if a type was requested.
     """
 

@@ -172,6 +172,18 @@ def test_the_tokens_limit() -> None:
     assert answered(reply.messages)
 
 
+def test_notes_are_those_of_all_turns() -> None:
+    """In order, with the reason for which the model was asked again; each turn has its own."""
+    wrong = [*calls(("add", {"a": "1", "b": "x"}))]
+    wrong.insert(-1, Noted(ts.Note("call-in-text", "first")))
+    last: list[Event] = [TextDelta("3"), Noted(ts.Note("stray-closer", "last")), Finished("stop")]
+    reply = ts.run("1 + 2?", tools=[add], model=native(wrong, last), reask=["told"])
+    assert rules(reply) == ["call-in-text", "stray-closer"]
+    assert [[note.rule for note in step.reply.notes] for step in reply.steps] == [["call-in-text"], ["stray-closer"]]
+    limited = ts.run("1 + 2?", tools=[add], model=native(wrong, last), limits={"steps": 1})
+    assert rules(limited) == ["call-in-text", "stray-closer", "limit-steps"]
+
+
 def test_usage_is_summed() -> None:
     model = native(
         [*calls(ADD)[:-1], Finished("tool_calls", Usage(10, 5, 2))], [TextDelta("3"), Finished("stop", Usage(20, 3, 9))]

@@ -43,6 +43,8 @@ def watch(run: AsyncGenerator[Event | Done[Reply], None], show: Show) -> Reply:
 
 STOPS = ("limit-steps", "limit-calls", "limit-repeats")
 """Notes after which the model is asked once more, and its calls are not run."""
+HINTS = ("like-a-call", "tools-dropped")
+"""Notes that say why a turn has no call."""
 
 
 class Show:
@@ -61,7 +63,7 @@ class Show:
         self.name = ""
         self.arguments = ""
         self.calls = False
-        self.hint = ""
+        self.hints: list[str] = []
         self.stopped = False
 
     def event(self, event: Event) -> None:
@@ -94,8 +96,8 @@ class Show:
     def _noted(self, note: Note) -> None:
         if note.rule in STOPS:
             self.stopped = True
-        if note.rule == "like-a-call":
-            self.hint = note.detail
+        if note.rule in HINTS:
+            self.hints.append(note.detail)
 
     def _text(self, text: str) -> None:
         if self.live and self.out:
@@ -116,10 +118,10 @@ class Show:
         self._note_text()
         if self.text and self.out:
             self.out.line(self.text)
-        if self.hint:
+        for hint in self.hints:
             self._end_line()
-            self.progress.note(f"note: {self.hint}")
-            self.hint = ""
+            self.progress.note(f"note: {hint}")
+        self.hints.clear()
         self._end_line()
         if self.calls and not self.asks:
             self.progress.waiting("running")
@@ -142,16 +144,16 @@ def exit_code(reply: Reply) -> int:
 
 
 def show_hints(reply: Reply) -> None:
-    """Print to standard error the notes about text that looks like a call but was not read as one."""
+    """Print to standard error the notes that say why a reply has no call."""
     for note in reply.notes:
-        if note.rule == "like-a-call":
+        if note.rule in HINTS:
             Progress().note(f"note: {note.detail}")
 
 
 def show_no_call(reply: Reply, model: str) -> None:
     """Print to standard error how to see why the model called no tool, if it called none and was not cut off."""
     called = any(step.reply.calls for step in reply.steps)
-    hinted = any(note.rule == "like-a-call" for note in reply.notes)
+    hinted = any(note.rule in HINTS for note in reply.notes)
     if not any((called, hinted, reply.finish in ("limit", "length"))):
         check = (
             "" if model.startswith(("local", "scripted", "replay")) else f", toolspeak doctor {model} checks its server"
@@ -172,9 +174,9 @@ def show_open(reply: Reply) -> None:
 
 def _limits(reply: Reply) -> Iterator[str]:
     """Yield what limited the reply: limits of the run, and the limit of tokens of a reply without text."""
-    yield from (note.detail for note in reply.notes if note.rule.startswith("limit-"))
+    last = reply.steps[-1].reply if reply.steps else reply
+    yield from (note.detail for note in last.notes if note.rule.startswith("limit-"))
     if reply.finish == "length" and not reply.text.strip():
-        last = reply.steps[-1].reply if reply.steps else reply
         count = f"{last.usage.completion_tokens} tokens" if last.usage.completion_tokens else "its limit of tokens"
         place = ", inside its thought" if reply.thought else ""
         yield f"the reply was cut off at {count}{place}; to allow more: --max-tokens, or a longer context of the server"

@@ -38,8 +38,9 @@ from ..wire.decode import Decoder
 from ..wire.dialect import Dialect
 from ..wire.finding.always_thinking import first_closer
 from .doubled_calls import DoubledCalls
+from .dropped_tools import dropped_tools
 from .leading_thought import LeadingThought
-from .offload import LARGE, offloaded
+from .offload import LARGE, offloaded, request_size
 from .read_all_dialects import TRIES, DialectReading, Passage, ready
 from .unread_calls import LONGEST, like_a_call, setting
 
@@ -57,9 +58,13 @@ ENDED = ("stop", "tool_calls")
 
 class Listener:
     """Turns the events of a server into events with the calls that its text holds. `dialect` None is for a model that
-    nobody knows. `prompted_in` is the dialect in which the model was asked, in which its text was read already."""
+    nobody knows. `prompted_in` is the dialect in which the model was asked, in which its text was read already. `own_server`
+    is for a server of the user's own, which may drop the tools."""
 
-    def __init__(self, request: Request, dialect: Dialect | None, prompted_in: Dialect | None = None) -> None:
+    def __init__(
+        self, request: Request, dialect: Dialect | None, prompted_in: Dialect | None = None, *, own_server: bool = False
+    ) -> None:
+        self._request = request if own_server else None
         self._offered = request.tools or ()
         self._tools = (*self._offered, *request.hidden)
         self._dialect = dialect
@@ -90,6 +95,8 @@ class Listener:
         if not ready():
             return LARGE
         text = event.text if isinstance(event, TextDelta) else self._text + self._thought
+        if isinstance(event, Finished) and self._request and request_size(self._request) >= LARGE:
+            return LARGE
         return DIALECTS * len(text) + self._doubled.cost
 
     def hear(self, event: Event) -> list[Event]:
@@ -169,7 +176,8 @@ class Listener:
         if not self._calls:
             note = like_a_call(self._text, self._offered, event.finish)
             where = SWALLOWED if self._text == self._thought else ""
-            return [Noted(replace(note, detail=note.detail + where)), event] if note else [event]
+            looks = [Noted(replace(note, detail=note.detail + where))] if note else []
+            return [*looks, *self._dropped(event), event]
         left = "a call" if self._calls == 1 else f"{self._calls} calls"
         twice = f" ({self._doubled.count} sent as a call as well, counted once)" if self._doubled.count else ""
         wrote = (
@@ -177,6 +185,11 @@ class Listener:
         )
         note = Note("call-in-text", f"{wrote or f'the server left {left} in the text'}{twice}{self._how}")
         return [Noted(note), Finished("tool_calls" if event.finish == "stop" else event.finish, event.usage)]
+
+    def _dropped(self, event: Finished) -> list[Event]:
+        """A note where the server's count shows that the model got no tools, and it called none."""
+        note = dropped_tools(self._request, event.usage) if self._request and self._alone else None
+        return [Noted(note)] if note else []
 
 
 async def with_calls_in_text(events: AsyncGenerator[Event], listener: Listener) -> AsyncGenerator[Event]:

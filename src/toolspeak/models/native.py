@@ -67,13 +67,14 @@ class Native(Wrapper[Model]):
         restorer = Restorer() if broken else None
         # A text that may quote the user's markers, is scored by token, or comes from a hosted API keeps what it ends with.
         scored, continues = request.logprobs is not None, request.prompt is not None
-        exact = any((broken, scored, continues, hosted(self.server.address.public)))
+        own_server = not hosted(self.server.address.public)
+        exact = any((broken, scored, continues, not own_server))
         end_marks = None if exact else EndMarks()
         listener: Listener | None = None
         async with aclosing(cast("AsyncGenerator[Event]", self.model.stream(sent))) as events:
             async for event in events:
                 if listener is None:
-                    listener = Listener(request, self.own)
+                    listener = Listener(request, self.own, own_server=own_server)
                 for whole in restorer.feed((event,)) if restorer else (event,):
                     came = await offloaded(listener.cost(whole), listener.hear, whole)
                     for one in end_marks.feed(came) if end_marks else came:

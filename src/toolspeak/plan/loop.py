@@ -84,7 +84,9 @@ def loop(request: Request, limits: Limits, strategies: Sequence[ReaskStrategy] =
     except LimitReached as error:
         yield from tell(*map(CallResult, so_far.stopped(error.limit)), Finished("limit"))
         so_far.refused(error.limit)
-        return so_far.finished(error.reply or Reply(), error.limit)
+        cut = error.reply or Reply()
+        so_far.notes += cut.notes
+        return so_far.finished(cut, error.limit)
 
 
 def labelled(message: Message, result: ToolResult) -> Message:
@@ -150,6 +152,8 @@ class _Run:
         """The invalid calls of the reply before, as text."""
         self.messages: list[Message] = list(request.messages)
         self.steps: list[Step] = []
+        self.notes: list[Note] = []
+        """Those of all turns so far, and why the model was asked again."""
         self.seen: Counter[object] = Counter()
         self.calls = 0
         self.length = 0
@@ -210,10 +214,12 @@ class _Run:
         return False
 
     def noted(self, why: str) -> Note:
-        """A note that the model is asked again, with the strategy and the reason."""
-        return Note("re-asked", f"{self.reask.strategy}: {why}" if self.reask.strategy else why)
+        """Adds the note that the model is asked again, with the strategy and the reason."""
+        self.notes.append(Note("re-asked", f"{self.reask.strategy}: {why}" if self.reask.strategy else why))
+        return self.notes[-1]
 
     def took(self, reply: Reply) -> None:
+        self.notes += reply.notes
         self.usage = add_usage(self.usage, reply.usage)
         self.open = reply if reply.calls else None
 
@@ -273,7 +279,7 @@ class _Run:
 
     def paused(self, reply: Reply) -> Reply:
         """The reply of a run that waits for approval; its `calls` are the waiting ones."""
-        notes = (*reply.notes, *(Note("waits-for-approval", call.name) for call in self.waiting))
+        notes = (*self.notes, *(Note("waits-for-approval", call.name) for call in self.waiting))
         paused = replace(
             reply, calls=self.waiting, finish="tool_calls", usage=self.usage, pending=self.pending, notes=notes
         )
@@ -295,12 +301,9 @@ class _Run:
 
     def finished(self, reply: Reply, why: str) -> Reply:
         """The reply as that of the run. A call that came too late gets a note; it is neither run nor in `messages`."""
-        notes = reply.notes
-        if why:
-            late = [Note("not-run", call.name) for call in reply.calls]
-            notes = (*notes, *late, self.limit_note(why))
-        last = replace(reply, calls=(), finish="limit" if why else reply.finish, notes=notes)
+        ends = [*(Note("not-run", call.name) for call in reply.calls), self.limit_note(why)] if why else []
+        finish = "limit" if why else reply.finish
+        last = replace(reply, calls=(), finish=finish, notes=(*reply.notes, *ends))
+        steps = (*self.steps, Step(last, strategy=self.reask.strategy))
         messages = [*self.messages, assistant(last)]
-        return replace(
-            last, usage=self.usage, messages=messages, steps=(*self.steps, Step(last, strategy=self.reask.strategy))
-        )
+        return replace(last, usage=self.usage, messages=messages, steps=steps, notes=(*self.notes, *ends))
