@@ -74,6 +74,15 @@ def coerce_and_validate(
         return values, (), False
 
 
+def fits(root: Schema, schema: Schema, value: Any) -> bool:
+    """Whether a value is valid for a schema inside `root`, if need be after coercion; True if that is not known."""
+    try:
+        walk = _Walk(root, WorkBudget(_WORK + 12 * value_size(value, 4)))
+        return too_much(judge(root), root, value) or walk.fits(value, schema)
+    except (ValueError, TypeError, RecursionError, WorkExceeded):
+        return True
+
+
 class WorkExceeded(Exception):
     """The work is out of proportion to the arguments: nested alternatives multiply it."""
 
@@ -238,6 +247,10 @@ class _Walk:
         ((coerced, notes),) = outcomes.values()
         self.notes += notes
         return coerced
+
+    def fits(self, value: Any, schema: Any) -> bool:
+        """Whether a value is valid, if need be after coercion."""
+        return self._valid(value, schema) or self._valid(self.value(value, schema, "", 0), schema)
 
     def _valid(self, value: Any, schema: Any) -> bool:
         if not isinstance(schema, Mapping):

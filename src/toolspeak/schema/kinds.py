@@ -7,6 +7,7 @@ every type.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -29,6 +30,8 @@ OF_VALUE: Mapping[object, Kinds] = {
     dict: frozenset(["object"]),
     type(None): frozenset(["null"]),
 }
+ALTERNATIVES = frozenset(["$ref", "allOf", "anyOf", "dependentSchemas", "if", "oneOf"])
+"""Keywords of a schema that other schemas may apply with."""
 IMPLIED = {"properties": "object", "additionalProperties": "object", "items": "array", "prefixItems": "array"}
 """Keywords that apply to one type only: a schema that has one and names no type means that type."""
 
@@ -120,6 +123,13 @@ class Shapes:
             part = _one_of([node["items"] for node in branches(self.root, schema) if "items" in node])
             self.parts[id(schema), None] = part
         return part
+
+    def types_depend(self) -> bool:
+        """Whether it may depend on other arguments whether an argument is a string: alternatives give its type."""
+        if ALTERNATIVES.isdisjoint(self.root):
+            return False
+        lists = Counter(key for node in branches(self.root, self.root) for key in _properties(node))
+        return any(count > 1 and self.kinds(self.member(self.root, key)) > STRING for key, count in lists.items())
 
     def names(self, schema: object, key: str) -> bool:
         """Whether the schema names the property `key`."""

@@ -30,7 +30,8 @@ from ..reading.source import SPACE, Malformed, Scan, at, blank, expect, peek
 from ..reading.state import State
 from .parameter_tag_variants import CLOSERS, QUOTES, SpelledOpener, opener, unquoted
 from .tag_words import TagWords
-from .typed import ahead, as_json, called, text_until, token_ahead, value
+from .typed import ahead, called, text_until, token_ahead, value
+from .untyped import UntypedValues
 
 WORD = re.compile(r"[\w.\[\] |,-]*").fullmatch
 """Matches what may be a type; it may be unknown."""
@@ -57,6 +58,7 @@ class TagReader:
         "shapes",
         "swallowed",
         "unsure",
+        "untyped",
         "value_start",
         "went_on",
         "words",
@@ -65,6 +67,7 @@ class TagReader:
     def __init__(self, s: State, hole: Tagged, words: TagWords, schema: Mapping[str, Any]) -> None:
         self.s, self.hole, self.words, self.schema = s, hole, words, schema
         self.shapes = Shapes(schema)
+        self.untyped = UntypedValues(s, self.shapes)
         self.ends = words.ends
         self.odd: tuple[str, ...] = ()
         self.keys: set[str] = set()
@@ -102,7 +105,7 @@ class TagReader:
         yield from self.lead()
         if twice:
             return (yield from self.drop(key))
-        return (yield from self.value(self.allowed(key, word)))
+        return (yield from self.value(key, self.allowed(key, word)))
 
     def with_value(self) -> Scan[SpelledOpener]:
         """The opener ahead of a key that has no end and has its value behind a `=`."""
@@ -202,7 +205,8 @@ class TagReader:
                 return None
             raise Malformed(f"it is not sure where {opener.tag} ends")
 
-        yield from value(s, self.ends, closes, self.allowed(opener.key, opener.type))
+        allowed = self.allowed(opener.key, opener.type)
+        yield from value(s, self.ends, closes, allowed, self.untyped.of_key(opener.key, allowed))
 
     def goes_on(self) -> Scan[bool]:
         """Whether another parameter follows, or something that may follow the call, or the end."""
@@ -222,7 +226,8 @@ class TagReader:
             s.emit_arguments(inner)
             return s.note("wrapped-arguments", key)
         self.begin(key)
-        return s.emit_arguments(as_json(text, self.allowed(key, word), s.note))
+        allowed = self.allowed(key, word)
+        return s.emit_arguments(self.untyped.of_key(key, allowed)(text, allowed, s.note))
 
     def all_named(self, text: str) -> str | None:
         """The text between the braces of a JSON object whose keys are all in the schema, each once."""
@@ -282,13 +287,14 @@ class TagReader:
             self.s.note("odd-type", word)
         return kinds
 
-    def value(self, allowed: Kinds) -> Scan[None]:
+    def value(self, key: str, allowed: Kinds) -> Scan[None]:
         s, quote = self.s, self.hole.quote
+        convert = self.untyped.of_key(key, allowed)
         self.value_start = s.offset + s.pos
         if quote is None or not (yield from at(s, quote[0])):
             closes = self.closes_text if "string" in allowed else self.closes
-            return (yield from value(s, (*self.ends, self.words.opener), closes, allowed))
-        yield from value(s, quote[1:], self.closes_quote, STRING if "string" in allowed else allowed)
+            return (yield from value(s, (*self.ends, self.words.opener), closes, allowed, convert))
+        yield from value(s, quote[1:], self.closes_quote, STRING if "string" in allowed else allowed, convert)
         if not (yield from at(s, self.words.close)):
             s.note("missing-closer", self.words.close)
         return None

@@ -31,19 +31,20 @@ def read(
         yield from json_args.read(s, s.emit_arguments, s.note)
         return None
     reader = TagReader(s, hole, words, schema)
-    s.emit_arguments("{")
-    while True:
-        if (yield from at(s, words.opener, eat=False)):
-            yield from reader.parameter()
-        elif other := (yield from reader.other()):
-            yield from reader.respelled(other)
-        else:
-            break
-    if lost := reader.unsure - reader.keys:
-        s.note("trailing-text", words.opener + min(lost))  # these may be parameters rather than parts of a value
-    if reader.swallowed:
-        s.note("trailing-text", reader.swallowed)  # so may a call
-    s.emit_arguments("}")
+    with reader.untyped:
+        s.emit_arguments("{")
+        while True:
+            if (yield from at(s, words.opener, eat=False)):
+                yield from reader.parameter()
+            elif other := (yield from reader.other()):
+                yield from reader.respelled(other)
+            else:
+                break
+        if lost := reader.unsure - reader.keys:
+            s.note("trailing-text", words.opener + min(lost))  # these may be parameters rather than parts of a value
+        if reader.swallowed:
+            s.note("trailing-text", reader.swallowed)  # so may a call
+        s.emit_arguments("}")
     yield from reader.ended()
     return reader.keys
 

@@ -24,6 +24,7 @@ from . import json_args
 from .hole import ArgumentsHole, Tail, arguments_of
 from .typed import ahead, called, text_until, token_ahead, value
 from .unclosed import closed
+from .untyped import UntypedValues
 
 if TYPE_CHECKING:
     from ..grammars.rules import Node, Rules
@@ -54,14 +55,15 @@ def read(
         yield from json_args.read(s, s.emit_arguments, s.note)
         return None
     reader = _TreeReader(s, hole, schema, tuple(word for word in follow if word), call)
-    yield from reader.read()
+    with reader.untyped:
+        yield from reader.read()
     return reader.stack[0].keys
 
 
 class _TreeReader:
     """Reads the elements of one call. `tags` counts the open elements by name."""
 
-    __slots__ = ("call", "follow", "hole", "leaf", "opens", "s", "shapes", "shuts", "stack", "tags")
+    __slots__ = ("call", "follow", "hole", "leaf", "opens", "s", "shapes", "shuts", "stack", "tags", "untyped")
 
     def __init__(
         self, s: State, hole: Tree, schema: Mapping[str, Any], follow: tuple[str, ...], call: tuple[str, ...]
@@ -69,6 +71,7 @@ class _TreeReader:
         self.s, self.hole, self.follow, self.call = s, hole, follow, call
         self.opens, self.shuts = hole.mark + "<", hole.mark + "</"
         self.shapes = Shapes(schema)
+        self.untyped = UntypedValues(s, self.shapes)
         self.stack = [_OpenElement("", schema)]
         self.tags: Counter[str] = Counter()
         self.leaf = ""
@@ -123,7 +126,9 @@ class _TreeReader:
                 return (yield from self.nest(tag, schema, kinds))
             if word == self.shuts and (nothing := (yield from self.nothing(tag, kinds))):
                 return s.emit_arguments(nothing)
-        return (yield from value(s, (self.shuts, *self.call[:1]), self.closes, kinds))
+        return (
+            yield from value(s, (self.shuts, *self.call[:1]), self.closes, kinds, self.untyped.converter(schema, kinds))
+        )
 
     def nothing(self, tag: str, kinds: Kinds) -> Scan[str]:
         """The value of an element whose closer follows at once, which is consumed; "" if it is a text."""

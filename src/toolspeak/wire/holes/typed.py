@@ -20,6 +20,8 @@ from ..reading.source import CAP, GAP, SPACE, Delta, Malformed, Scan, Source, fo
 from ..reading.state import FUNCTIONS, State
 from . import keywords
 
+Convert = Callable[[str, Kinds, AddNote], str]
+"""Converts the text of a value to JSON of an allowed type, as `as_json` does."""
 Closes = Callable[[str], Scan[str | None]]
 """Called with a mark that was consumed: None if it ends the value, otherwise the part of it that belongs to the value.
 """
@@ -36,12 +38,13 @@ NAME_ENDS = ("\n", ">", '"', "<", "{")
 FROM_PYTHON = frozenset(["single-quotes", "python-literal"])
 
 
-def value(s: State, words: tuple[str, ...], closes: Closes, allowed: Kinds) -> Scan[None]:
+def value(s: State, words: tuple[str, ...], closes: Closes, allowed: Kinds, convert: Convert) -> Scan[None]:
     """Passes on the text up to the one of `words` that closes it as a JSON value. Raises Malformed if that never
     comes."""
     if "string" in allowed and (allowed == STRING or not (yield from _may_be_other(s, allowed, words))):
         s.emit_arguments('"')
-        yield from text_until(s, words, closes, lambda piece: s.emit_arguments(escaped(piece)), ArgumentsDelta)
+        delta = ArgumentsDelta if s.deferred_arguments is None else None
+        yield from text_until(s, words, closes, lambda piece: s.emit_arguments(escaped(piece)), delta)
         s.emit_arguments('"')
         return
     parts: list[str] = []
@@ -50,7 +53,7 @@ def value(s: State, words: tuple[str, ...], closes: Closes, allowed: Kinds) -> S
     except Malformed:
         s.emit_arguments(unfinished("".join(parts)))
         raise
-    s.emit_arguments(as_json("".join(parts), allowed, s.note))
+    s.emit_arguments(convert("".join(parts), allowed, s.note))
 
 
 def text_until(s: Source, words: tuple[str, ...], closes: Closes, emit: Emit, delta: Delta | None = None) -> Scan[None]:

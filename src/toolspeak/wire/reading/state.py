@@ -20,6 +20,8 @@ FUNCTIONS = "functions"
 """The namespace in which some models were trained to see the functions of a request."""
 NOTES = 100
 """The most notes of a reply."""
+DEFERRED = 2_000_000
+"""The most characters of arguments that are deferred."""
 DOUBTFUL = frozenset(
     ["doubled-key", "expression", "misplaced-key", "missing-quote", "other-name", "trailing-text", "unknown-key"]
 )
@@ -73,6 +75,8 @@ class State(Source):
     argument_pieces: list[str] = field(default_factory=list[str])
     """Pieces of the open call's arguments that become the next event; `emit_arguments` appends to them."""
     emit_arguments: Callable[[str], None] = field(init=False)
+    deferred_arguments: list[str] | None = None
+    """The pieces of arguments that `release_arguments` will emit; None if pieces are emitted as they come."""
     text_pieces: list[str] = field(default_factory=list[str])
     """Pieces of text that become the next event, of the type `pieces_type`."""
     pieces_type: TextType = TextDelta
@@ -170,6 +174,26 @@ class State(Source):
                 self.events.append(ArgumentsDelta(piece))
             self.argument_pieces.clear()
 
+    def defer_arguments(self) -> None:
+        """Collects the arguments from here on, up to DEFERRED characters: what comes later decides what a value is."""
+        pieces, left = list[str](), DEFERRED
+
+        def defer(piece: str) -> None:
+            nonlocal left
+            left -= len(piece)
+            pieces.append(piece)
+            if left < 0:
+                self.release_arguments()
+
+        self.deferred_arguments, self.emit_arguments = pieces, defer
+
+    def release_arguments(self) -> None:
+        """Emits the arguments that were deferred, if any."""
+        if (pieces := self.deferred_arguments) is not None:
+            self.deferred_arguments = None
+            self.argument_pieces += pieces
+            self.emit_arguments = self.argument_pieces.append
+
     def emit(self, event: Event) -> None:
         if self.complete_call and not isinstance(event, Noted):
             self.end_complete_call()
@@ -225,6 +249,7 @@ class State(Source):
         """Takes back all events since `snapshot`."""
         size, self.call_count, ids, noted, self.truncated, self.text_above, self.line, self.text_type = snapshot
         self.used_ids, self.note_keys, self.pending_notes = set(ids), set(noted), []
+        self.release_arguments()
         self.argument_pieces.clear()
         self.text_pieces.clear()
         self.events_after_call.clear()
