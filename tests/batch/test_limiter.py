@@ -67,6 +67,29 @@ class Server:
         return OutputRow(row.id)
 
 
+class Limited(Server):
+    """A server that takes `most()` requests at once, and refuses others after `refusing` seconds, or if `fails()`."""
+
+    def __init__(
+        self,
+        most: Callable[[], int],
+        error: Callable[[], ModelError],
+        refusing: float,
+        fails: Callable[[], bool] = lambda: False,
+    ) -> None:
+        super().__init__(lambda server, row: None)
+        self.takes, self.error, self.refusing, self.fails = most, error, refusing, fails
+        self.refused = 0
+
+    async def answer(self, row: Row) -> OutputRow:
+        if self.running < self.takes() and not self.fails():
+            return await super().answer(row)
+        self.attempts[row.place] += 1
+        self.refused += 1
+        await asyncio.sleep(self.refusing)
+        raise self.error()
+
+
 class Journal:
     """Counts records instead of writing them."""
 
@@ -145,19 +168,34 @@ def test_a_failure_now_and_then_is_no_overload(concurrency: int, error: str) -> 
     assert average >= 0.8 * concurrency
 
 
-def test_a_server_that_takes_less_gets_about_what_it_takes() -> None:
-    refused = 0
+@pytest.mark.parametrize("error", ["429", "503"])
+@pytest.mark.parametrize("refusing", [0.002, SECONDS], ids=["at once", "after a while"])
+@pytest.mark.parametrize("most", [1, 2, 8, 20])
+def test_a_server_that_takes_less_gets_about_what_it_takes(most: int, refusing: float, error: str) -> None:
+    """And refuses few: the limit that worked is remembered, and higher ones are tried rarely."""
+    server = Limited(lambda: most, ERRORS[error], refusing)
+    records, _ = run(server, 1000, 64)
+    assert len(records) == 1000
+    assert server.refused < 0.1 * server.attempts.total()
+    assert server.busy / (server.last - 1000) >= 0.8 * most
 
-    def refusal(server: Server, row: Row) -> ModelError | None:
-        nonlocal refused
-        refused += server.running > 8
-        return RateLimited("too many requests (429)") if server.running > 8 else None
 
-    server = Server(refusal)
-    records, average = run(server, 5000, 64)
-    assert len(records) == 5000
-    assert 5 <= average <= 10
-    assert refused < 0.2 * server.attempts.total()
+@pytest.mark.parametrize("refusing", [0.002, SECONDS], ids=["at once", "after a while"])
+@pytest.mark.parametrize(("before", "after"), [(8, 6), (8, 7), (4, 32)])
+def test_a_server_that_takes_more_or_less_than_before(before: int, after: int, refusing: float) -> None:
+    server = Limited(lambda: before if server.attempts.total() < 1000 else after, ERRORS["429"], refusing)
+    run(server, 5000, 64)
+    assert server.refused < 0.05 * server.attempts.total()
+    ideal = (1000 / before + 4000 / after) * SECONDS
+    assert server.last - 1000 < 1.5 * ideal
+
+
+def test_failures_now_and_then_do_not_hide_how_many_a_server_takes() -> None:
+    chance = random.Random(3)
+    server = Limited(lambda: 8, ERRORS["429"], 0.002, lambda: chance.random() < 0.05)
+    run(server, 5000, 64)
+    assert server.refused < 0.12 * server.attempts.total()
+    assert server.busy / (server.last - 1000) >= 0.8 * 8
 
 
 def test_one_overload_is_one_reduction_and_is_made_up_for() -> None:

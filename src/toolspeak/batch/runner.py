@@ -224,7 +224,7 @@ class Runner:
         finally:
             self.limiter.release()
         self._answered = True
-        self.limiter.succeeded()
+        self.limiter.succeeded(begun)
         return record
 
     async def _pause(self, seconds: float) -> None:
