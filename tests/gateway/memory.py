@@ -184,6 +184,7 @@ CLASSES: dict[str, tuple[Ask, int, tuple[str, ...]]] = {
     "replies of arguments": (posts(lambda i: _chat(CALL % ("[" + "1," * n(400_000) + "1]"), tools=ANY_TOOL)), 1, TOOLS),
     "replies of values": (posts(lambda i: _chat("[" + "1," * n(790_000) + "1]", response_format={"type": "json_object"})), 1, ("formats",)),
     "replies of lists": (posts(lambda i: _chat(CALL % ("[" + "[]," * n(390_000) + "1]"), tools=ANY_TOOL)), 1, TOOLS),
+    "replies of names": (posts(lambda i: _chat(CALL % json.dumps({f"k{j}": 1 for j in range(n(380_000))}), tools=ANY_TOOL)), 1, TOOLS),
     "calls of lists": (posts(lambda i: (CHAT, _called("[" + "[]," * n(390_000) + "1]"))), 1, TOOLS),
     "wrong alternatives": (posts(lambda i: _chat(CALL % '[[[["y"]]]]', tools=[_tool("f", x=alternatives(10 if SCALE == 1 else 4))])), 1, TOOLS),
     "wrong items": (posts(lambda i: _chat(CALL % json.dumps([{"k": 1}] * n(400) + [{"k": "q"}] * n(100)), tools=[_tool("f", x={"type": "array", "items": {"anyOf": kinds(300, i)}})])), 1, TOOLS),

@@ -10,9 +10,11 @@ from wire_cases import TOOLS, stream
 import toolspeak as ts
 from toolspeak.dialects import get
 from toolspeak.events import ArgumentsDelta, CallEnd, CallResult, CallStart, Finished, Noted, TextDelta, ThoughtDelta
+from toolspeak.models.scripted import Scripted
 from toolspeak.types import Note, ToolCall, ToolResult, Usage
 from toolspeak.wire.decode import Decoder, parse
 from toolspeak.wire.reading.collect import collect
+from toolspeak.wire.reading.reply_size_limits import CALL_VALUES
 
 
 def test_events_are_joined() -> None:
@@ -144,3 +146,38 @@ def test_arguments_that_nest_too_deep_are_none_and_can_be_shown_to_a_model(
             [{"role": "user", "content": "Hi"}, {"role": "assistant", "tool_calls": [call]}], [tool], dialect
         )
         assert "arguments-not-json" in [note.rule for note in shown.notes]
+
+
+MANY_VALUES = {
+    "hermes": ('<tool_call>\n{"name": "f", "arguments": {', '"k%d": 1', ", ", "}}\n</tool_call>"),
+    "qwen3-coder": (
+        "<tool_call>\n<function=f>\n",
+        "<parameter=k%d>\n1\n</parameter>",
+        "\n",
+        "\n</function>\n</tool_call>",
+    ),
+    "pythonic": ("[f(", "k%d=1", ", ", ")]"),
+}
+
+
+@pytest.mark.parametrize("dialect", MANY_VALUES)
+def test_a_call_with_more_values_than_a_model_writes_is_not_whole(dialect: str) -> None:
+    begin, argument, between, end = MANY_VALUES[dialect]
+    for many, whole in ((CALL_VALUES - 10, True), (CALL_VALUES + 10, False)):
+        text = begin + between.join(argument % i for i in range(many)) + end
+        reply = ts.parse(text, dialect, [{"name": "f", "parameters": {"type": "object"}}])
+        assert [(call.whole, len(call.arguments)) for call in reply.calls] == [(whole, many if whole else 0)]
+        assert ("reply-bound" in [note.rule for note in reply.notes]) != whole
+
+
+def test_a_model_reads_that_its_call_has_too_many_values() -> None:
+    def f(x: list[int]) -> int:
+        """Adds numbers."""
+        raise AssertionError(len(x))
+
+    begin, _, _, end = MANY_VALUES["hermes"]
+    model = Scripted([begin + '"x": [' + "1, " * CALL_VALUES + "1]" + end, "Done."], chunk=10_000)
+    assert ts.run("Add.", tools=[f], model=ts.model(model, dialect="hermes")).text == "Done."
+    prompt = str(model.requests[1])
+    assert "was not run: its arguments contain more than 100,000 values" in prompt
+    assert len(prompt) < 20_000

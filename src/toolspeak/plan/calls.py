@@ -17,7 +17,9 @@ from ..schema.coerce import coerce_and_validate
 from ..schema.numbers_as_text import texts_of_numbers
 from ..schema.phrases import beginning, clipped
 from ..schema.suggestions import did_you_mean, listed, near
+from ..schema.value_count import has_more
 from ..types import Message, Note, Problem, Reply, Tool, ToolCall, Usage
+from ..wire.reading.reply_size_limits import CALL_VALUES
 from ..wire.reading.state import DOUBTFUL
 
 AT_LIMIT = Note("cut-call", "the reply reached the limit of its tokens")
@@ -104,6 +106,8 @@ def why_broken(text: str, finish: str = "") -> str:
     """Why the arguments of a call that is not whole cannot be used: the reply ended inside it, or they are no JSON."""
     reason = "" if finish in ("", "tool_calls") else f" (finish reason `{finish}`)"
     ended = f"it was cut off: the reply ended{reason} before the call did"
+    if has_more(text, CALL_VALUES):
+        return f"its arguments contain more than {CALL_VALUES:,} values"
     if len(text) > DIAGNOSED:
         return f"{ended}, or its arguments are not valid JSON"
     try:

@@ -10,10 +10,13 @@ from typing import Any, cast
 
 from ...events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Logprobs, Noted, TextDelta, ThoughtDelta
 from ...schema import nonblocking_json
+from ...schema.value_count import has_more
 from ...types import Finish, Message, Note, Reply, ToolCall, Usage
+from .reply_size_limits import CALL_VALUES
 from .source import Decoded
 
 NO_USAGE = Usage()
+TOO_MANY_VALUES = Note("reply-bound", f"the arguments of a call contain more than {CALL_VALUES:,} values")
 
 
 @dataclass(slots=True)
@@ -46,8 +49,8 @@ class _OpenCall:
 def collect(events: Iterable[Event], decoded: Decoded | None = None) -> Reply:
     """The reply that consists of the events. Its `messages` have one assistant message, in OpenAI's format.
 
-    `decoded` maps the id of a text to the text and its JSON value, if that is known. A call whose JSON is no object
-    has no arguments and is not whole. For a run, the texts of all turns are joined.
+    `decoded` maps the id of a text to the text and its JSON value, if that is known. A call whose JSON is no object, or
+    has more than CALL_VALUES values, has no arguments and is not whole. For a run, the texts of all turns are joined.
     """
     collector = Collector()
     for event in events:
@@ -106,7 +109,10 @@ class Collector:
     def reply(self, decoded: Decoded | None = None) -> Reply:
         """The reply so far."""
         calls = tuple(_call(o, decoded or {}) for o in self._opened)
-        notes = [*self._notes, *(note for call in calls for note in call.notes if note.rule == "not-an-object")]
+        notes = [
+            *self._notes,
+            *(note for call in calls for note in call.notes if note.rule == "not-an-object" or note == TOO_MANY_VALUES),
+        ]
         text, reasoned = self._text.getvalue(), self._thought.getvalue()
         message = assistant(text, reasoned, calls)
         logprobs = tuple(self._logprobs)
@@ -136,6 +142,9 @@ def assistant(text: str, thought: str = "", calls: Iterable[ToolCall] = ()) -> M
 
 def _call(o: _OpenCall, decoded: Decoded) -> ToolCall:
     text = o.text
+    if has_more(text, CALL_VALUES):
+        o.notes.append(TOO_MANY_VALUES)
+        return ToolCall(o.id, o.name, {}, text, tuple(o.notes), whole=False)
     try:
         value = _decoded(text, decoded)
     except (ValueError, RecursionError):

@@ -17,6 +17,9 @@ from ...types import Note
 CHARACTERS = 12_000_000
 """Characters of the text, of the thought, and of the arguments of all calls: about three million tokens each."""
 CALLS = 128
+CALL_VALUES = 100_000
+"""The values in the arguments of one call, as `schema.value_count` counts them. A model takes at least two tokens for
+each. Every look at an object takes time for each of its names, and a check looks several times."""
 NOTES = 10_000
 LIKELIHOODS = 20_000_000
 """The most bytes of memory, as an estimate, of likelihoods: of the tokens, of the alternatives to them, and of all that a
