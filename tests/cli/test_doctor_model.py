@@ -158,7 +158,7 @@ def test_a_name_that_the_server_does_not_list(cli: Cli, serve: Callable[..., str
     assert rows["server"].startswith("· ")
     assert "which the server does not list" in rows["server"]
     assert "Qwen2.5-7B-Instruct" in rows["models"]
-    assert f"name the model as the server lists it: {url}#Qwen2.5-7B-Instruct" in rows["change"]
+    assert f"the server lists no model of this name: use {url}#Qwen2.5-7B-Instruct" in rows["change"]
     assert "✓ server" in cli("doctor", f"{url}#Qwen2.5-7B-Instruct").stdout
 
 

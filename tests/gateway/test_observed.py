@@ -148,7 +148,10 @@ def test_retries_are_counted_and_breakers_told(
             assert 'toolspeak_retries_total{model="m"} 1.0' in told
             assert 'toolspeak_breaker_open{model="m",upstream="scripted"} 0.0' in told
             assert 'toolspeak_breaker_open{model="n",upstream="scripted"} 1.0' in told
-            assert (await get(running.url + "/readyz"))[0] == 200  # one model can still be asked
+            status, _, text = await get(running.url + "/readyz")  # one model can still be asked
+            assert (status, json.loads(text)) == (200, {"status": "ready", "models": ["n"]})
+            running.gateway.readiness.failed["m"] = "WeightsError"
+            assert (await get(running.url + "/readyz"))[0] == 503
 
     asyncio.run(go())
 

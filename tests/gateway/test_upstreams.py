@@ -13,9 +13,12 @@ import pytest
 from faults import STREAM, Behaviour, Faulty, call, faulty, sends, whole
 
 from replies import delta, frames
+from toolspeak.gateway.config.load import parse_config
 from toolspeak.gateway.config.settings import ModelSettings
+from toolspeak.gateway.registry import Models
 from toolspeak.models.http.timeouts import Timeouts
 from toolspeak.models.pool import Pool
+from toolspeak.models.wrapper import load
 
 WEATHER = {
     "type": "function",
@@ -184,6 +187,24 @@ def test_a_refusal_has_a_status(serve_models: Callable[..., Any], name: str, str
     assert (answer.status, answer.error["code"]) == (status, code)
     assert not answer.streamed
     assert (answer.headers.get("retry-after") == "90") == (status == 429)
+
+
+def test_the_warning_about_a_refused_key_names_the_model_and_the_variable(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("BIG_KEY", KEY)
+
+    async def go() -> None:
+        async with faulty(sends(whole("401 Unauthorized", b'{"error": "who are you"}'))) as server:
+            model = f'[models.big]\nupstream = "{server.url}/v1#up"\nkey = {{ env = "BIG_KEY" }}\n'
+            served = Models(parse_config(model).models)
+            await load(served.find("big").model)
+            served.stop()
+
+    run(go())
+    (warning,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert warning.endswith("check the key, `key` of models.big, from $BIG_KEY")
+    assert KEY not in caplog.text
 
 
 @both

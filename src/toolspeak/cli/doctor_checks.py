@@ -29,7 +29,7 @@ START = {
 """How to start a server of each kind so that it accepts tools."""
 TUNE = "`toolspeak tune {name} --tools FILE` measures other ways on your tools"
 NOTHING = f"no change is needed; {TUNE}"
-NAME_IT = "if you know how the model writes calls, name it: --dialect NAME"
+NAME_IT = "if you know the dialect of its calls, give it: --dialect NAME (`toolspeak dialects` lists them)"
 
 
 def strategy_of(model: Model, known: ServerCapabilities | None = None) -> Strategy:
@@ -249,8 +249,8 @@ def _named(name: str, known: ServerCapabilities) -> str:
 
     own = [*near(known.model, known.models, at_most=1), *known.models][0]
     spoken = None if by_its_name(known.model) else by_its_name(own)
-    why = f" (this name identifies the dialect {spoken.name})" if spoken else ""
-    return f"name the model as the server lists it: {name.partition('#')[0]}#{own}{why}"
+    why = f" (the name tells the dialect of its calls, {spoken.name})" if spoken else ""
+    return f"the server lists no model of this name: use {name.partition('#')[0]}#{own}{why}"
 
 
 def _advice(name: str, known: ServerCapabilities, chosen: Strategy) -> str:

@@ -8,6 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import cast
 from urllib.parse import quote, unquote
 
 from ..api.field_schemas import cannot
@@ -17,6 +18,7 @@ from ..errors import Refused, UsageError
 from ..events import Event
 from ..models.base import Model
 from ..models.fallback import Adaptive, adapted, calling
+from ..models.http import Http
 from ..models.offload import LARGE, offloaded, request_size
 from ..models.pool import Care, Pool
 from ..models.recording import FileTape, Recorder
@@ -163,7 +165,10 @@ def _upstream(name: str, settings: ModelSettings) -> Model:
     wanted = Preferences(way, settings.dialect, settings.template or "", exact)
     # With neither mode nor dialect set, the server is probed when the gateway starts, so no choice is needed now.
     look = (way, settings.dialect) != (None, None)
-    return adapted(bare(name, key=settings.key, retries=0), wanted, look=look)
+    http = cast("Http", bare(name, key=settings.key, retries=0))
+    if settings.key:
+        http.key_source = f"`key` of models.{settings.name}, from {settings.key_source}"
+    return adapted(http, wanted, look=look)
 
 
 def recordings(path: str) -> dict[str, Path]:
@@ -217,9 +222,8 @@ class Models:
                     adaptive.stop()
 
     def broken(self) -> list[str]:
-        """Return the names of all models if none has a working upstream; nothing if any of them works."""
-        up = (not isinstance(one.model, Pool) or one.model.available for one in self.served.values())
-        return [] if any(up) else list(self.served)
+        """Return the names of the models without a working upstream."""
+        return [name for name, one in self.served.items() if isinstance(one.model, Pool) and not one.model.available]
 
     def breakers(self) -> list[tuple[str, str, bool]]:
         """Return whether each upstream's circuit breaker is open: (model, upstream, open)."""

@@ -138,6 +138,11 @@ class Table:
             return value or None
         return (self._read(where, name, optional=optional) or "").strip() or None
 
+    def secret_source(self, name: str) -> str:
+        """Return where a secret comes from: `$VARIABLE`, or the path of a file; "" if it is missing or wrong."""
+        where = record(self._values.get(name))
+        return f"${where['env']}" if "env" in where else str(where.get("file", ""))
+
     def read(self, name: str) -> str | None:
         """Return the text of the file that the field names."""
         path = self.take(name, text, None)

@@ -128,6 +128,7 @@ def _model(name: str, table: Table) -> ModelSettings:
         keep_results=table.take("keep_results", whole(1, ENOUGH), 5),
         price=read_price(table.table("price")) if table.has("price") else None,
         key=table.secret("key", optional=True),
+        key_source=table.secret_source("key"),
     )
     table.close()
     return model

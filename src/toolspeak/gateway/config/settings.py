@@ -59,7 +59,7 @@ class ModelSettings:
     """A model as clients see it.
 
     - `upstreams` are names for `toolspeak.model` (`local`, `ollama:NAME`, `http://host:8000/v1#name`); several are used
-      in turn. `key` is the upstream's key, `price` the price for keys with budgets.
+      in turn. `key` is the upstream's key, from the variable or file `key_source`. `price` is for keys with budgets.
     - `mode` says how tools are offered: `native` by the API, `chat` in a dialect inside messages, `raw` with the
       model's own template over /v1/completions, `auto` as a probe finds out.
     - `arguments`: a call is sent `whole` after its check, or `live` while it is written. `auto` is live for tools for
@@ -94,6 +94,7 @@ class ModelSettings:
     keep_results: int = 5
     price: Price | None = None
     key: str | None = field(default=None, repr=False)
+    key_source: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ...models.embedded.local import Local
@@ -25,10 +24,8 @@ PROBING = 5.0
 
 
 class Readiness:
-    """Ready once everything that is slow to load has been loaded, until the process drains.
-
-    `broken` tells whether no upstream of a model answers, for each.
-    """
+    """Ready once everything that is slow to load has been loaded, until the process drains, as long as any model can be
+    asked."""
 
     def __init__(self) -> None:
         self.loading = False
@@ -38,18 +35,20 @@ class Readiness:
         self.failed: dict[str, str] = {}
         """Models that could not be loaded, with the class of the error."""
 
-    def status(self, broken: Iterable[str]) -> tuple[int, dict[str, Any]]:
-        """Return the status code, and details for clients that may see them."""
+    def status(self, models: Models) -> tuple[int, dict[str, Any]]:
+        """Return the status code, and details for clients that may see them: the models that cannot be asked."""
         detail: dict[str, Any] = {}
         if self.draining:
             detail["draining"] = True
         if self.loading:
             detail["loading"] = True
-        if down := sorted({*broken, *self.failed}):
+        down = sorted({*models.broken(), *self.failed})
+        waits = bool(detail)
+        if down:
             detail["models"] = down
-        if detail:
+        if waits or len(down) >= max(1, len(models.served)):
             return 503, {"status": "not ready", **detail}
-        return 200, {"status": "ready"}
+        return 200, {"status": "ready", **detail}
 
     async def load(self, models: Models) -> None:
         """Load what the first request would otherwise wait for: embedded models and libraries."""
@@ -79,7 +78,7 @@ async def live(_: Gateway, exchange: HttpExchange, __: str) -> None:
 
 async def ready(gateway: Gateway, exchange: HttpExchange, _: str) -> None:
     """Answer whether to send requests here."""
-    status, body = gateway.readiness.status(gateway.models.broken())
+    status, body = gateway.readiness.status(gateway.models)
     if status == 503:
         exchange.headers.append((b"retry-after", b"1"))
     if not gateway.auth.knows(exchange):

@@ -99,6 +99,8 @@ class Http:
         self.timeouts = timeouts(timeout)
         self.retries = tries_again(retries)
         self._key = clean_key(os.environ.get(provider.key_variable, "") if key is None else key)
+        self.key_source = f"given with key=… or in {provider.key_variable}"
+        """Where the key came from, for errors."""
         self._trust_env = trust_env
         self.defaults = defaults
         self.in_pieces = False
@@ -367,16 +369,12 @@ class Http:
         if error.reason:
             return error
         where = self.name if self.address.public in self.name else f"{self.name} at {self.address.public}"
-        message = f"{where}: {error}"
+        text = str(error)
         if isinstance(error, KeyRefused):
-            variable = self._provider.key_variable
-            message += (
-                f"; check the key, given with key=… or in {variable}"
-                if self._key
-                else f"; no key was sent: set {variable}"
-            )
-        error.reason = self._hide(str(error)).replace(self.address.public, "the server")
-        error.args = (self._hide(message),)
+            missing = f"no key was sent: set {self._provider.key_variable}"
+            text += f"; check the key, {self.key_source}" if self._key else f"; {missing}"
+        error.reason = self._hide(text).replace(self.address.public, "the server")
+        error.args = (self._hide(f"{where}: {text}"),)
         return error
 
     @property
