@@ -41,6 +41,15 @@ Specs = list[dict[str, Any]]
 Ended = Callable[[ToolResult], Awaitable[None]]
 
 
+def into(results: list[ToolResult]) -> Ended:
+    """Adds each result to a list as soon as there is one."""
+
+    async def ended(result: ToolResult) -> None:
+        results.append(result)
+
+    return ended
+
+
 @dataclass(frozen=True, slots=True)
 class Validation:
     """Whether a call may be run; it is true if so. `call` is the call to run, with coerced arguments; otherwise

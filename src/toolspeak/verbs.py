@@ -33,7 +33,7 @@ from .policy.policy import Policy, checked_policy
 from .schema.infer import as_tools
 from .schema.phrases import beginning
 from .tool_results import LIMIT
-from .toolbox import Ended, Toolbox
+from .toolbox import Ended, Toolbox, into
 from .types import Message, Reply, Request, ToolCall, ToolResult
 
 T = TypeVar("T")
@@ -134,7 +134,9 @@ class Job:
         }
 
     async def _run(self, effect: Run) -> tuple[ToolResult, ...]:
-        return await self.run_calls(effect.calls, effect.messages, policy=self.policy, approve=self.approve)
+        return await self.run_calls(
+            effect.calls, effect.messages, policy=self.policy, approve=self.approve, ended=into(effect.ended)
+        )
 
     async def run_calls(
         self,

@@ -408,6 +408,67 @@ def test_a_call_that_the_time_limit_stopped_may_have_had_effects() -> None:
     assert events[-1].finish == "limit"
 
 
+def test_a_call_that_ended_before_the_time_limit_has_its_result() -> None:
+    """Its effects are known, so the result is in the stream, in the step, and in the conversation."""
+
+    async def main() -> tuple[ts.Reply, list[str]]:
+        with held_time() as clock:
+
+            async def slow(n: int) -> str:
+                """Wait."""
+                await asyncio.sleep(0 if n == 1 else 600)
+                clock.now += 60
+                return f"done {n}"
+
+            many = [("slow", {"n": n}) for n in (2, 1, 2, 2, 2)]
+            model = native(calls(*many), "never")
+            asking = asyncio.create_task(ts.arun("go", tools=[slow], model=model, limits={"seconds": 100}))
+            await clock.until(asking.done, step=1)
+            reply = await asking
+            return reply, [str(message["content"]) for message in reply.messages if message.get("role") == "tool"]
+
+    reply, told = asyncio.run(main())
+    results = reply.steps[0].results
+    assert results[1].value == "done 1"
+    assert told[1] == "done 1"
+    assert [type(result.error) for result in results] == [
+        ts.ToolTimeout, type(None), ts.ToolTimeout, ts.ToolTimeout, ts.ToolError,
+    ]  # fmt: skip
+    assert "was not run, because the same reply has it 3 times" in told[4]
+    assert reply.finish == "limit"
+    assert answered(reply.messages)
+
+
+def test_a_call_that_waits_for_approval_at_the_time_limit_was_not_run() -> None:
+    ran: list[str] = []
+
+    async def main() -> ts.Reply:
+        with held_time() as clock:
+
+            async def slow() -> None:
+                """Wait."""
+                await asyncio.sleep(600)
+
+            def remove(path: str) -> None:
+                """Remove a file."""
+                ran.append(path)
+
+            model = native(calls(("remove", {"path": "a"}), ("slow", {})), "never")
+            policy = ts.Policy(allow=["slow"], ask=["remove"])
+            asking = asyncio.create_task(
+                ts.arun("go", tools=[slow, remove], model=model, policy=policy, limits={"seconds": 100})
+            )
+            await clock.until(asking.done, step=1)
+            return await asking
+
+    reply = asyncio.run(main())
+    first, second = (result.text for result in reply.steps[0].results)
+    assert "needs approval, and the run ended at its limit of seconds; it was not run" in first
+    assert "was stopped at the run's limit of seconds; it may have had effects" in second
+    assert (ran, reply.pending, reply.finish) == ([], (), "limit")
+    assert answered(reply.messages)
+
+
 def test_a_reply_that_streams_on_is_ended_at_the_limit_of_tokens() -> None:
     passed: list[int] = []
 

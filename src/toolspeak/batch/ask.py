@@ -25,7 +25,7 @@ from ..models.resolve import DEFAULT, VARIABLE, model as named_model, over_http
 from ..models.retries import passing
 from ..plan.effects import Plan, Run, spending
 from ..plan.extract import Extraction
-from ..toolbox import PerCall
+from ..toolbox import PerCall, into
 from ..types import Reply, ToolCall, ToolResult, Usage
 from ..verbs import Job, Options, job
 from ..wire.dialect import Dialect
@@ -101,7 +101,7 @@ class Asker:
             parallel = 8 if job.request.parallel else 1
             return await job.box.arun(
                 calls, approve=job.approve, parallel=parallel, inject={IDEMPOTENCY: key},
-                policy=job.policy, messages=effect.messages,
+                policy=job.policy, messages=effect.messages, ended=into(effect.ended),
             )  # fmt: skip
 
         return await value(play(plan, job.model, run, others=job.reask.others, seconds=job.limits.seconds))

@@ -9,7 +9,7 @@ part of itself by `yield from`.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from ..errors import ToolspeakError
@@ -47,10 +47,12 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Run calls. The outcome is a tuple of ToolResults in their order. `messages` is the conversation before them."""
+    """Run calls. The outcome is a tuple of ToolResults in their order. `messages` is the conversation before them.
+    Whoever runs them adds each result to `ended` at once: if a limit stops the others, these count."""
 
     calls: Sequence[ToolCall]
     messages: Sequence[Message] = ()
+    ended: list[ToolResult] = field(default_factory=list[ToolResult], compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +80,11 @@ def score(pairs: Sequence[tuple[str, str]]) -> Plan[list[float]]:
     return outcome
 
 
-def run(calls: Sequence[ToolCall], messages: Sequence[Message] = ()) -> Plan[tuple[ToolResult, ...]]:
-    """The result of each call, after these messages."""
-    outcome: tuple[ToolResult, ...] = yield Run(calls, messages)
+def run(
+    calls: Sequence[ToolCall], messages: Sequence[Message], ended: list[ToolResult]
+) -> Plan[tuple[ToolResult, ...]]:
+    """The result of each call, after these messages; each is in `ended` as soon as there is one."""
+    outcome: tuple[ToolResult, ...] = yield Run(calls, messages, ended)
     return outcome
 
 

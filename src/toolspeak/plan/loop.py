@@ -37,7 +37,7 @@ class Limits:
 
     A limit ends the run with `finish="limit"`, never with an exception. After `steps` or `calls` the model is asked
     once more without tools; after `seconds` or `tokens` the reply is what has arrived. Calls that run at the end of
-    `seconds` are stopped. If a reply has more calls than `calls` leaves, none of them runs. A reply that streams on is
+    `seconds` are stopped; results of others that had ended count. If a reply has more calls than `calls` leaves, none of them runs. A reply that streams on is
     ended at about twice the tokens that are left; `max_tokens` limits it exactly.
     """
 
@@ -96,10 +96,10 @@ def labelled(message: Message, result: ToolResult) -> Message:
 
 def _run_calls(so_far: _Run, reply: Reply) -> Plan[str]:
     """Runs the calls of a reply. Returns why the run ends with them, "" if it continues."""
-    so_far.running = True
     surplus = _surplus(reply.calls)
+    so_far.ended = list(surplus.values())
     runs = [call for place, call in enumerate(reply.calls) if place not in surplus]
-    results = iter((yield from run(runs, list(so_far.messages))))
+    results = iter((yield from run(runs, list(so_far.messages), so_far.ended)))
     if surplus:
         yield from tell(*map(CallResult, surplus.values()))
     so_far.ran(reply, [surplus.get(place) or next(results) for place in range(len(reply.calls))])
@@ -138,6 +138,16 @@ def _next_reply(so_far: _Run, *, tools: bool = True) -> Plan[Reply]:
             yield from tell(Noted(so_far.noted(f"{type(error).__name__}: {error}")))
 
 
+def _stopped(call: ToolCall, result: ToolResult | None, limit: str) -> ToolResult:
+    """The result of a call, or an error if the limit came before it."""
+    message = f"the call of {call.name!r} was stopped at the run's limit of {limit}; it may have had effects"
+    if result is not None:
+        if not isinstance(result.error, ApprovalNeeded):
+            return result
+        message = f"the call of {call.name!r} needs approval, and the run ended at its limit of {limit}; it was not run"
+    return ToolResult(call.id, call.name, error_text(message), error=ToolTimeout(message, call=call))
+
+
 class _Run:
     """The state of a run."""
 
@@ -161,8 +171,8 @@ class _Run:
         self.usage = Usage()
         self.open: Reply | None = None
         """The last reply, while its calls have no results yet."""
-        self.running = False
-        """Whether its calls were started."""
+        self.ended: list[ToolResult] | None = None
+        """The results of its calls so far; None if these were not started."""
         self.pending: tuple[Pending, ...] = ()
         self.waiting: tuple[ToolCall, ...] = ()
         """The calls that are pending."""
@@ -236,7 +246,7 @@ class _Run:
         return ""
 
     def ran(self, reply: Reply, results: Sequence[ToolResult]) -> None:
-        self.open, self.running = None, False
+        self.open = self.ended = None
         self.calls += len(reply.calls)
         self.steps.append(Step(reply, tuple(results), self.reask.strategy))
         self.messages.append(assistant(shortened(reply, [call for call, _ in self.wrong])))
@@ -256,14 +266,12 @@ class _Run:
         return text if self.length <= LONGEST_IN_ALL else result_text(text)
 
     def stopped(self, limit: str) -> list[ToolResult]:
-        """The results of the calls that were running, or waiting for their turn, when the run reached a limit."""
-        if self.open is None or not self.running:
+        """The results of the calls when the run reached a limit: of those that had ended, and errors for the others, which
+        were running, or waiting for their turn or for approval."""
+        if self.open is None or self.ended is None:
             return []
-        results: list[ToolResult] = []
-        for call in self.open.calls:
-            message = f"the call of {call.name!r} was stopped at the run's limit of {limit}; it may have had effects"
-            error = ToolTimeout(message, call=call)
-            results.append(ToolResult(call.id, call.name, error_text(message), error=error))
+        ended = {result.id: result for result in self.ended}
+        results = [_stopped(call, ended.pop(call.id, None), limit) for call in self.open.calls]
         self.ran(self.open, results)
         return results
 

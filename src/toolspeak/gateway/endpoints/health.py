@@ -43,12 +43,10 @@ class Readiness:
         if self.loading:
             detail["loading"] = True
         down = sorted({*models.broken(), *self.failed})
-        waits = bool(detail)
+        ready = not any((detail, 0 < len(down) == len(models.served)))
         if down:
             detail["models"] = down
-        if waits or len(down) >= max(1, len(models.served)):
-            return 503, {"status": "not ready", **detail}
-        return 200, {"status": "ready", **detail}
+        return (200, {"status": "ready", **detail}) if ready else (503, {"status": "not ready", **detail})
 
     async def load(self, models: Models) -> None:
         """Load what the first request would otherwise wait for: embedded models and libraries."""
