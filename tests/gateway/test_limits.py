@@ -314,6 +314,33 @@ def test_hostile_schemas_are_refused_soon(schema: dict[str, Any], said: str, ser
 
 
 @pytest.mark.parametrize(
+    ("pattern", "tools", "why"),
+    [
+        ("([^a]{ 50 }){ 50 }", 1, "its patterns take about"),
+        ("(?x)(abc){1 000}", 1, "has the flag x"),
+        ("(?i-s:(?x:a #)\n)){9}", 1, "has the flag x"),
+        ("([^a]{50}){30}", 20, "the patterns of all tools together take more than 200 MB"),
+    ],
+)
+def test_patterns_that_take_long_to_compile_are_refused_soon(
+    pattern: str, tools: int, why: str, serve_models: Callable[..., Any]
+) -> None:
+    async def go() -> None:
+        async with serve_models(m=says("Hello")) as running:
+            schema = [
+                {"type": "object", "properties": {f"p{i}": {"pattern": f"{pattern}q{tool}x{i}"} for i in range(5)}}
+                for tool in range(tools)
+            ]
+            raw = body(tools=[{"type": "function", "function": {"name": f"f{i}", "parameters": one}} for i, one in enumerate(schema)])  # fmt: skip
+            assert await cost_in_plain_requests(running.url, raw) <= DEAR
+            status, answer = await posted(running.url, raw)
+            assert (status, answer["error"]["code"]) == (400, "invalid_schema" if tools > 1 else "invalid_tool")
+            assert why in answer["error"]["message"]
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize(
     ("schema", "argument"),
     [
         ({"type": "string", "pattern": "^(a+)+$"}, "a" * 50_000 + "!"),

@@ -24,7 +24,7 @@ import endless
 from listening import listening
 from toolspeak.api import openai_chat
 from toolspeak.events import CallEnd, CallStart, Finished, Logprobs, TextDelta
-from toolspeak.gateway import app, body, generation
+from toolspeak.gateway import app, body, generation, tool_cache
 from toolspeak.gateway.limits import memory_trimming
 from toolspeak.models import native
 from toolspeak.models.bounded_stream import IN_A_ROW, PIECE, TOKENS, within_bounds
@@ -96,7 +96,7 @@ def test_a_long_prompt_is_rendered_and_counted_in_a_thread(
         assert threads == {"render": {here}, "with_estimate": {here}}
 
 
-@pytest.mark.parametrize("count", [10, 60_000])
+@pytest.mark.parametrize("count", [10, 45_000])
 def test_long_arguments_are_parsed_in_a_thread(
     serve_models: Callable[..., Any], threads: dict[str, set[bool]], count: int
 ) -> None:
@@ -342,3 +342,34 @@ def test_no_request_loads_the_libraries_of_requests() -> None:
     shows = "print({one.partition('.')[0] for one in {*sys.modules} - before} - {'toolspeak'})"
     done = subprocess.run([sys.executable, "-c", loads + asks + shows], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "in_thread"),
+    [("^[a-z]+$", False), ("^[a-z]{1,900}$", True), (r"^\\p{L}+$", True), (r"^[a-z]{\u0039}$", True)],
+)
+def test_tools_with_costly_patterns_are_made_in_a_thread(
+    pattern: str, in_thread: bool, serve_models: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here: set[bool] = set()
+    loop = threading.get_ident()
+    real = tool_cache.as_tools
+
+    def noted(described: Any) -> Any:
+        here.add(threading.get_ident() == loop)
+        return real(described)
+
+    monkeypatch.setattr(tool_cache, "as_tools", noted)
+    raw = (
+        '{"model": "m", "messages": [{"role": "user", "content": "Hi"}], "tools": [{"type": "function", "function":'
+        ' {"name": "f", "parameters": {"type": "object", "properties": {"x": {"pattern": "' + pattern + '"}}}}}]}'
+    )
+
+    async def go() -> None:
+        async with serve_models(m=Scripted(["Hi"], repeat=True)) as running, aiohttp.ClientSession() as session:
+            headers = {"Content-Type": "application/json"}
+            async with session.post(running.url + CHAT, data=raw, headers=headers) as answer:
+                assert answer.status == 200, await answer.text()
+
+    asyncio.run(go())
+    assert here == {not in_thread}

@@ -39,7 +39,7 @@ from .limits.batch_slots import BatchSlots
 from .limits.budgets import Metered, Spend, budgets_of
 from .limits.memory_trimming import Trimmer
 from .limits.nested_json_limits import check_history
-from .limits.schema_limits import bounded_tools, with_usable_schema
+from .limits.schema_limits import bounded_tools, reading_cost, with_usable_schema
 from .merge import side_by_side
 from .registry import Models, Served, check_able
 from .routes import Codec, Writer, answer_route, codec_for, known_path
@@ -233,6 +233,7 @@ class Gateway:
         raw = await read_body(exchange.receive, length, limits)
         exchange.received = len(raw)
         exchange.body_schema = schema
+        exchange.reading_cost = reading_cost(raw)
         exchange.tools = bounded_tools(raw, limits, self.toolsets)
         body = await offloaded(len(raw), checked_body, raw, schema, limits)
         if alias in body and not body.get("model"):

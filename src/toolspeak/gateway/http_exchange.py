@@ -75,7 +75,7 @@ class HttpExchange:
         self.span = span
         self.writer: Any = None
         """The writer of the stream, once there is one. It also writes errors."""
-        self.received = 0
+        self.received = self.reading_cost = 0
         self.status = 0
         self.over = False
         self.ended: Exception | None = None
@@ -120,9 +120,10 @@ class HttpExchange:
         return next((value.decode("latin-1") for key, value in self.scope["headers"] if key == name), "")
 
     async def understand(self, read: Callable[[Any, Any], T], body: Any, *, beside: int = 0) -> T:
-        """Return what `read` makes of a body and `tools`. A large body is read in a thread, because new tools take long
-        to make. `beside` is the number of bytes that the body refers to, such as an earlier conversation."""
-        if self.received + beside < LARGE:
+        """Return what `read` makes of a body and `tools`. A large body, or one with costly patterns, is read in a thread,
+        because new tools take long to make. `beside` is the number of bytes that the body refers to, such as an earlier
+        conversation."""
+        if self.reading_cost + beside < LARGE:
             return read(body, self.tools)
         return await asyncio.to_thread(read, body, self.tools)
 

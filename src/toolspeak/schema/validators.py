@@ -20,7 +20,7 @@ from .pattern_parts import why_invalid
 from .phrases import expected, schema_of, short, spoken
 from .text_grammars import KEYWORD, Fits
 from .walk import escape, nodes, rebuild, resolve
-from .weight import largest_pattern, weight
+from .weight import UNREADABLE, largest_pattern, weight
 
 
 class Judge(Protocol):
@@ -42,7 +42,7 @@ class Referring:
 
 JUDGES, BRANCHES = 64_000_000, 16_000_000
 """Bytes of the cached validators: of whole schemas, and of the alternatives inside them."""
-PATTERNS = 16_000_000
+PATTERNS = 24_000_000
 """Bytes that the compiled patterns of one schema may take. Compiling so many takes about a tenth of a second."""
 
 EACH_SCHEMA = 40
@@ -50,7 +50,7 @@ EACH_SCHEMA = 40
 CHARACTERS = 16
 """Characters that are checked against one schema in a microsecond, if all the schemas inside may be applied to each part."""
 
-_judges = BoundedCache[int, tuple[Schema, Judge]](JUDGES)
+_judges = BoundedCache[int, tuple[Schema, Judge]](JUDGES, JUDGES // 2)
 _branches = BoundedCache[tuple[int, int], tuple[Schema, Schema, Judge]](BRANCHES)
 _DFA = 256_000
 """Bytes that one pattern may use for its cache of states while matching."""
@@ -75,13 +75,15 @@ def judge(schema: Schema, tool: str = "") -> Judge:
     size, patterns = weight(whole)
     if patterns > PATTERNS:
         path, largest, own = largest_pattern(whole)
-        message = (
-            f"its patterns take about {patterns // 1_000_000:,} MB when they are compiled, and may take"
-            f" {PATTERNS // 1_000_000}; the largest is at {path}, about {own / 1_000_000:.1f} MB: {short(largest)}"
-        )
-        raise InvalidTool(
-            f"{schema_of(tool)} cannot be taken: {message}. Make them fewer, or repeat less", tool=tool, path=path
-        )
+        if own >= UNREADABLE:
+            message = f"the pattern at {path} has the flag x: {short(largest)}. Write it without blanks and comments"
+        else:
+            message = (
+                f"its patterns take about {patterns // 1_000_000:,} MB when they are compiled, and may take"
+                f" {PATTERNS // 1_000_000}; the largest is at {path}, about {own / 1_000_000:.1f} MB: {short(largest)}."
+                " Make them fewer, or repeat less"
+            )
+        raise InvalidTool(f"{schema_of(tool)} cannot be taken: {message}", tool=tool, path=path)
     validator = _compile(whole, tool)
     validator = Referring(validator, schema) if multiplies(schema) else validator
     _judges.put(id(schema), (schema, validator), size)  # keeping the schema alive keeps its id unique

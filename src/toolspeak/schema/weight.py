@@ -2,9 +2,11 @@
 
 The factors were measured with jsonschema-rs 0.60 (resident bytes of validators of many shapes); each is about the
 largest value seen. A validator takes 25 to 45 bytes for each character of its schema; referenced schemas are shared. A
-regular expression takes far more than its length suggests: 110 bytes for each ASCII letter or set, a few thousand for a
-set of most of Unicode, some 60,000 for a Unicode class such as `\\p{L}`, and all of that once for each repetition in
-`{1,50}`. So the schema is searched once for patterns, and each pattern is scanned for these factors, without compiling.
+regular expression takes far more than its length suggests: 200 bytes for each ASCII letter, set or operator, a few
+thousand for a set of most of Unicode, some 60,000 for a Unicode class such as `\\p{L}`, and all of that once for each
+repetition in `{1,50}`. So the schema is searched once for patterns, and each pattern is scanned for these factors, without
+compiling. A repetition may have blanks in its braces. With the flag `x`, blanks and comments may stand anywhere, also a
+parenthesis in a comment, so that such a pattern is not scanned, and counts as too large.
 """
 
 from __future__ import annotations
@@ -22,18 +24,24 @@ EACH = 4_096
 """Bytes of the smallest validator."""
 BY_CHARACTER = 55
 """Bytes per character of a schema as JSON: for its validator, and for the schema itself, which is stored with it."""
-PATTERN, LOOKING = 10_000, 16_000
+PATTERN, LOOKING = 20_000, 22_000
 """Bytes of the smallest pattern; of one in a schema with lookaround or back-references, which needs another engine."""
-LETTER, MOST_OF_ALL, CLASS = 110, 2_500, 60_000
-"""Bytes of an ASCII atom, of an atom that matches nearly every character, and of a Unicode class."""
+LETTER, MOST_OF_ALL, CLASS = 210, 2_500, 60_000
+"""Bytes of an ASCII atom or an operator, of an atom that matches nearly every character, and of a Unicode class."""
+WORD, DIGIT = 95_000, 15_000
+"""Bytes of `\\w` and `\\b`, and of `\\d` and `\\s`, in the engine with lookaround."""
+UNREADABLE = 1_000_000_000
+"""What a pattern with the flag `x` counts."""
 EITHER_CASE = 8
 """The factor for a pattern that ignores case."""
 
 CASELESS = re.compile(r"\(\?[a-zA-Z]*i")
+FLAG_X = re.compile(r"\(\?[a-zA-Z]*x")
 ATOM = re.compile(
     r"""(?P<open>\((?:\?(?:<?[=!]|<[^>]*>|P<[^>]*>|[a-zA-Z-]*:?))?)|(?P<close>\))
     |(?P<set>\[\^?\]?(?:\\.|[^\]\\])*\]?)|(?P<class>\\[pP](?:\{[^}]*\}|.))|(?P<word>\\[wWdDsSbB])
-    |(?P<times>\{(?P<least>\d+)(?P<comma>,)?(?P<most>\d*)\})|(?P<free>[*+?|^$])|(?P<any>\.)|(?P<letter>\\.|.)""",
+    |(?P<times>\{\s*(?P<least>\d+)\s*(?P<comma>,)?\s*(?P<most>\d*)\s*\})|(?P<operator>[*+?|])|(?P<edge>[\^$])
+    |(?P<any>\.)|(?P<letter>\\.|.)""",
     re.DOTALL | re.VERBOSE,
 )
 
@@ -61,6 +69,8 @@ def pattern_weight(pattern: str, looks: bool = False) -> int:
     groups, last = [0], 0
     for match in ATOM.finditer(pattern):
         match match.lastgroup:
+            case "open" if FLAG_X.match(match[0]):
+                return UNREADABLE
             case "open":
                 groups.append(0)
                 last = 0
@@ -68,8 +78,12 @@ def pattern_weight(pattern: str, looks: bool = False) -> int:
                 last = groups.pop() if len(groups) > 1 else 0
             case "times":
                 last *= max(0, _times(match) - 1)
-            case "free":
-                last = 0 if match[0] in "|^$" else last
+            case "operator":
+                groups[-1] += LETTER
+                last = 0 if match[0] == "|" else last + LETTER
+                continue
+            case "edge":
+                last = 0
                 continue
             case kind:
                 last = _of_atom(str(kind), match[0], looks)
@@ -91,7 +105,7 @@ def _of_atom(kind: str, text: str, looks: bool) -> int:
         case "class":
             return CLASS
         case "word":
-            return CLASS if looks else MOST_OF_ALL
+            return (WORD if text[1] in "wWbB" else DIGIT) if looks else MOST_OF_ALL
         case "any":
             return MOST_OF_ALL
         case _:
@@ -101,7 +115,7 @@ def _of_atom(kind: str, text: str, looks: bool) -> int:
 def _of_set(text: str, looks: bool) -> int:
     classes = text.count("\\p") + text.count("\\P") + (len(re.findall(r"\\[wWdDsS]", text)) if looks else 0)
     if classes:
-        return classes * CLASS
+        return classes * (WORD if looks else CLASS)
     return MOST_OF_ALL if text.startswith("[^") or not text.isascii() or "\\" in text else LETTER
 
 

@@ -10,8 +10,11 @@ from typing import Any, cast
 
 from ...api.incoming import IncomingRequest
 from ...errors import InvalidTool, Refused
+from ...models.offload import LARGE
 from ...plan.json_reply import usable_form
+from ...schema.validators import PATTERNS as OF_ONE
 from ...schema.walk import MANY, NAMED, ONE, resolve
+from ...schema.weight import weight
 from ...types import Tool
 from ..config.settings import GatewayLimits
 from ..tool_cache import Toolsets
@@ -20,6 +23,13 @@ Tools = tuple[Tool[..., Any], ...] | None
 
 ALL = 32
 """All schemas of a request together may have so many times the size of one."""
+PATTERNS = 200_000_000
+"""The estimated bytes that the patterns of a request's tools may take when they are compiled: about a second of work."""
+BY_PATTERNS = 5
+"""How much longer than others a body with patterns takes to read: compiling a short pattern takes as long as reading a few
+hundred characters."""
+COUNTED = re.compile(rb"\{\s*\d|\\[pP]")
+"""What makes a pattern take longer than its length suggests: a repetition with a count, or a class of Unicode."""
 WORK = 100_000
 """How many schemas may be applied to one value, counting each alternative."""
 CHAIN = 200
@@ -36,21 +46,39 @@ def bounded_tools(raw: bytes, limits: GatewayLimits, make: Toolsets) -> Callable
         return make
 
     def check(described: Any) -> None:
-        left = ALL * limits.schema
+        left, patterns = ALL * limits.schema, PATTERNS
         for at, one in enumerate(cast("list[dict[str, Any]]", described or ())):
             schema = one.get("parameters") or one.get("input_schema")
             left -= check_schema(schema, f"tools.{at}", limits)
             if left < 0:
                 raise _refused("tools", f"all schemas together are larger than {ALL * limits.schema:,} bytes")
+            if isinstance(schema, Mapping):  # one that alone takes too much is refused when it is compiled
+                patterns -= min(weight(cast("Mapping[str, Any]", schema))[1], OF_ONE)
+            if patterns < 0:
+                most = f"{PATTERNS // 1_000_000} MB when they are compiled: make them fewer, or repeat less"
+                raise _refused("tools", f"the patterns of all tools together take more than {most}")
 
     return lambda described: make(described, check)
 
 
 def harmless(raw: bytes, limits: GatewayLimits) -> bool:
-    """Whether no schema in a body can be too large or contain a reference. Without references, size bounds the work."""
-    if len(raw) > limits.schema or b"$ref" in raw or b'Ref"' in raw:
+    """Whether no schema in a body can be too large, or contain a reference or a pattern. Without them, size bounds the
+    work."""
+    if len(raw) > limits.schema or b"$ref" in raw or b'Ref"' in raw or b"attern" in raw:
         return False
-    return b"\\u00" not in raw or LETTER.search(raw) is None
+    return not _with_escaped_letters(raw)
+
+
+def reading_cost(raw: bytes) -> int:
+    """An estimate of what it costs to read a body and its tools, in characters of a body without patterns."""
+    if _with_escaped_letters(raw) or (b"attern" in raw and COUNTED.search(raw)):
+        return max(BY_PATTERNS * len(raw), LARGE)
+    return (BY_PATTERNS if b"attern" in raw else 1) * len(raw)
+
+
+def _with_escaped_letters(raw: bytes) -> bool:
+    """Whether a keyword in a body may be written with escapes."""
+    return b"\\u00" in raw and LETTER.search(raw) is not None
 
 
 def check_schema(schema: Any, where: str, limits: GatewayLimits) -> int:
