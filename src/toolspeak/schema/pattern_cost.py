@@ -18,7 +18,7 @@ from .walk import nodes
 
 LOOKS = re.compile(r"\(\?<?[=!]|\\[1-9k]")
 """Matches a lookaround or a back-reference in a pattern."""
-REPEATED = re.compile(r"\)\{(\d+)(?:,(\d*))?\}")
+REPEATED = re.compile(r"\)\s*\{\s*(\d+)\s*(?:,\s*(\d*)\s*)?\}")
 """Matches the number of repetitions of a group, in which a lookaround may be."""
 LOOKAHEADS = ("(?=", "(?!")
 TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?[=!]|.", re.DOTALL)

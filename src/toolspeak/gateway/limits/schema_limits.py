@@ -28,6 +28,9 @@ PATTERNS = 200_000_000
 BY_PATTERNS = 5
 """How much longer than others a body with patterns takes to read: compiling a short pattern takes as long as reading a few
 hundred characters."""
+PATTERN = b"attern"
+COSTLY = (b"$ref", b'Ref"', PATTERN)
+"""Parts of the keywords by which a schema takes more work than its size suggests: references and patterns."""
 COUNTED = re.compile(rb"\{\s*\d|\\[pP]")
 """What makes a pattern take longer than its length suggests: a repetition with a count, or a class of Unicode."""
 WORK = 100_000
@@ -64,16 +67,18 @@ def bounded_tools(raw: bytes, limits: GatewayLimits, make: Toolsets) -> Callable
 def harmless(raw: bytes, limits: GatewayLimits) -> bool:
     """Whether no schema in a body can be too large, or contain a reference or a pattern. Without them, size bounds the
     work."""
-    if len(raw) > limits.schema or b"$ref" in raw or b'Ref"' in raw or b"attern" in raw:
+    if len(raw) > limits.schema or any(word in raw for word in COSTLY):
         return False
     return not _with_escaped_letters(raw)
 
 
 def reading_cost(raw: bytes) -> int:
     """An estimate of what it costs to read a body and its tools, in characters of a body without patterns."""
-    if _with_escaped_letters(raw) or (b"attern" in raw and COUNTED.search(raw)):
+    if _with_escaped_letters(raw):
         return max(BY_PATTERNS * len(raw), LARGE)
-    return (BY_PATTERNS if b"attern" in raw else 1) * len(raw)
+    if PATTERN not in raw:
+        return len(raw)
+    return max(BY_PATTERNS * len(raw), LARGE if COUNTED.search(raw) else 0)
 
 
 def _with_escaped_letters(raw: bytes) -> bool:
