@@ -89,6 +89,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     "cli/__init__.py": "the end of the program: whatever went wrong is told in a line",
     "gateway/app.py": "the end of a request: whatever went wrong is told to the client in its own form",
     "gateway/http_exchange.py": "what watches over a request ends it, whatever went wrong",
+    "gateway/storage/sqlite.py": "what work in the thread raised is raised where its result is awaited",
     "gateway/endpoints/health.py": "a model that cannot be loaded must not end the gateway, which may have others",
     "gateway/serve/supervisor.py": "the end of a process: nobody else tells what went wrong",
     "drive.py": "what a task in the background raised is raised again where it is waited for",

@@ -529,6 +529,12 @@ USE = {"type": "tool_use", "id": "t", "name": "now", "input": {}}
             [CallStart("now", "t"), ArgumentsDelta('{"a'), CallEnd(False), Finished("length", Usage(5, 1))],
         ),
         (
+            stream(START, *block(0, USE, {"type": "input_json_delta", "partial_json": '{"a":'})[:-1],
+                   *block(0, USE | {"id": "u"}, {"type": "input_json_delta", "partial_json": " 1}"}), *ends("tool_use")),
+            [CallStart("now", "t"), ArgumentsDelta('{"a":'), ArgumentsDelta(" 1}"), CallEnd(False),
+             Finished("tool_calls", Usage(5, 1))],
+        ),
+        (
             stream(START, *block(0, {"type": "server_tool_use", "id": "s", "name": "web", "input": {}},
                                  {"type": "input_json_delta", "partial_json": "{}"}),
                    *block(1, {"type": "text", "text": ""}, {"type": "text_delta", "text": "a"}), *ends("pause_turn")),

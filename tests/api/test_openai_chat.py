@@ -158,6 +158,11 @@ STREAMS: list[tuple[str, bytes, list[Event]]] = [
         [*call("weather", "a", '{"city', whole=False), CALLED],
     ),
     (
+        "a call that has another name in the middle of its arguments is not whole",
+        frames(calls(piece('{"city": ', index=0, id="a", name="weather")), calls(piece('"Xiamen"}', index=0, name="now")), DONE),
+        [*A[:-1], CallEnd(whole=False), CALLED],
+    ),
+    (
         "a call that the length cut before its arguments",
         frames(calls(piece("", index=0, id="a", name="weather")), delta("length"), DONE),
         [CallStart("weather", "a"), CallEnd(whole=False), Finished("length")],

@@ -28,6 +28,7 @@ from toolspeak.gateway.access.keys import digest, hashed
 from toolspeak.gateway.config.load import parse_config, summary
 from toolspeak.gateway.config.settings import Budget, Key, Price, StoreSettings
 from toolspeak.gateway.limits.budgets import Budgets, cost
+from toolspeak.gateway.storage import sqlite
 from toolspeak.models.scripted import Scripted
 from toolspeak.types import Usage
 
@@ -103,6 +104,28 @@ def test_a_file_that_cannot_be_read_lets_nobody_in(tmp_path: Path) -> None:
         assert refused.value.status == 503
         assert await budgets.spent([key(tokens=10)]) == {}
         budgets.close()
+
+    asyncio.run(go())
+
+
+def test_what_cannot_be_written_counts_and_is_written_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite, "WAIT", 0.05)
+
+    async def go() -> None:
+        path = str(tmp_path / "one.sqlite")
+        budgets, other = Budgets(path, clock=Clock(MIDNIGHT)), Budgets(path, clock=Clock(MIDNIGHT))
+        one = key(tokens=100)
+        await spends(budgets, one, 30)
+        with closing(sqlite3.connect(path, isolation_level=None)) as locking:
+            locking.execute("BEGIN IMMEDIATE")
+            await spends(budgets, one, 40, 30)
+            with pytest.raises(Refused, match="has used 100"):
+                await budgets.check(one)
+            assert (await other.spent([one]))["alice"].tokens == 30
+            locking.execute("COMMIT")
+        budgets.close()
+        assert (await other.spent([one]))["alice"].tokens == 100
+        other.close()
 
     asyncio.run(go())
 

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+from collections.abc import Callable
 from typing import Any
 
+import aiohttp
+from test_process import Process, Slow, slow as slow, start as start
+
+from toolspeak.gateway.access.keys import hashed
 from toolspeak.gateway.app import Gateway
 from toolspeak.gateway.config.settings import GatewaySettings, ModelSettings
 from toolspeak.gateway.serve.reload import Reloadable
@@ -35,5 +41,59 @@ def test_a_server_that_is_down_is_probed_by_the_gateway_in_use_alone() -> None:
                     await asyncio.sleep(0.01)
         app.gateway.models.stop()
         await app.end()
+
+    asyncio.run(main())
+
+
+SECRETS = {name: f"a-key-of-{name}-with-twenty-letters" for name in ("alice", "bob")}
+
+
+def keyed(*names: str) -> str:
+    return "".join(f'[keys.{name}]\nhash = "{hashed(SECRETS[name])}"\n' for name in names)
+
+
+def test_requests_of_a_key_that_is_revoked_end(start: Callable[..., Process], slow: Slow) -> None:
+    """At once, in the queue or running, under an earlier configuration too; those of others go on."""
+    fixed = slow.path.read_text() + "running = 2\n"
+    slow.path.write_text(fixed + keyed("alice", "bob"))
+    process = start("--config", str(slow.path))
+
+    async def ask(client: aiohttp.ClientSession, who: str, *, stream: bool = False) -> tuple[int, str]:
+        body = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "stream": stream}
+        headers = {"authorization": f"Bearer {SECRETS[who]}"}
+        async with client.post(process.url + "/v1/chat/completions", json=body, headers=headers) as reply:
+            return reply.status, await reply.text()
+
+    async def main() -> None:
+        async with aiohttp.ClientSession() as client:
+
+            async def until(path: str, text: str) -> None:
+                headers = {"authorization": f"Bearer {SECRETS['bob']}"}
+                while True:
+                    async with client.get(process.url + path, headers=headers) as reply:
+                        if text in await reply.text():
+                            return
+                    await asyncio.sleep(0.02)
+
+            other = asyncio.create_task(ask(client, "bob"))
+            running = asyncio.create_task(ask(client, "alice", stream=True))
+            await until("/metrics", "toolspeak_running 2.0")
+            waiting = asyncio.create_task(ask(client, "alice"))
+            await until("/metrics", "toolspeak_waiting 1.0")
+            slow.path.write_text(fixed + keyed("alice", "bob") + '[models.n]\nupstream = "scripted:Good morning."\n')
+            process.signal(signal.SIGHUP)
+            await until("/v1/models", '"n"')
+            assert not running.done()
+            slow.path.write_text(fixed + keyed("bob"))  # applied while requests of the first configuration run
+            process.signal(signal.SIGHUP)
+            status, text = await running
+            assert status == 200  # it was a stream
+            assert "this API key is no longer valid" in text
+            status, text = await waiting
+            assert status == 401
+            assert "this API key is no longer valid" in text
+            assert not other.done()
+            slow.free.set()
+            assert "Well, hello." in (await other)[1]
 
     asyncio.run(main())

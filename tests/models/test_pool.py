@@ -357,3 +357,19 @@ def test_a_slow_listener_lets_no_time_run_out(serve: Callable[..., Any]) -> None
 
     read = asyncio.Event()
     run(main())
+
+
+@pytest.mark.parametrize("error", [RateLimited("busy"), ServerFailed("busy", code=503)])
+def test_a_caller_that_slows_down_is_told_each_refusal(error: ModelError) -> None:
+    """Another upstream is asked all the same."""
+
+    async def main() -> None:
+        pools.returned.set((429, 503))
+        busy = Fake("m", error, "hello")
+        with pytest.raises(type(error)):
+            await text(Pool([busy]))
+        assert busy.asked == 1
+        assert await text(Pool([Fake("m", error), Fake("n", "hello")])) == "hello"
+        assert await text(Pool([Fake("m", GONE, "hello")])) == "hello"
+
+    run(main())

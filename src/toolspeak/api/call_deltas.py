@@ -67,6 +67,7 @@ class _StreamedCall:
     started: bool = False
     sent_id: str = ""
     ended: bool = False
+    contradicted: bool = False
     balance: Balance = field(default_factory=Balance)
 
 
@@ -117,7 +118,9 @@ class CallStream:
             if text.strip():
                 self.note(Note("late-arguments", text))
             return []
-        if name and not call.started:
+        if call.started:
+            call.contradicted = call.contradicted or not call.name.endswith(name)
+        elif name:
             _rename(call, name)
             self.hold(len(call.name))  # of each piece, for each copies the name
         if text:
@@ -128,6 +131,11 @@ class CallStream:
         if call.pending:
             self.hold(len(text) + ENTRY)
         return events
+
+    def contradict(self, index: int) -> None:
+        """Note that the server begins the call of this index anew. In the middle of its arguments, it is not whole then."""
+        if call := self._by_index.get(index):
+            call.contradicted = call.text and not call.balance.complete
 
     def settle(self) -> list[Event]:
         """End the open call if it is complete, because other content follows."""
@@ -194,7 +202,8 @@ class CallStream:
     def _finish(self, call: _StreamedCall, *, cut: bool = False) -> list[Event]:
         events = self._flush(call, last=True)  # start it first, even if its name never came: each end needs a start
         call.ended = True
-        whole = bool(call.name) and call.balance.closed and (call.balance.complete or not cut)
+        complete = call.balance.complete or not cut
+        whole = all((call.name, call.balance.closed, complete, not call.contradicted))
         late = call.id if call.id and call.id != call.sent_id else None
         if not call.name:
             self.note(Note("call-without-name", call.sent_id))

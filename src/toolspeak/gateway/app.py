@@ -18,7 +18,7 @@ from ..audit import audit, request_id, request_span
 from ..drive import Done
 from ..events import Event
 from ..models.offload import LARGE, offloaded, reply_size
-from ..models.pool import on_retry
+from ..models.pool import on_retry, returned
 from ..types import Reply, Request, Schema, ToolCall
 from .access.auth import Authenticator
 from .batches.line_request import LineRequest, LineResponse
@@ -151,6 +151,7 @@ class Gateway:
 
     async def answer_line(self, owner: str, path: str, body: bytes) -> LineResponse:
         """Answer a line of a batch as a request of its owner, but with the priority of background work."""
+        returned.set((429, 503))  # the batch then has fewer lines in progress
         line = LineRequest(path, body)
         record, span = self.observer.begin("POST", line.scope["headers"])
         exchange = HttpExchange(line.scope, line.receive, line.send, record, span)

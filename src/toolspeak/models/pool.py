@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -50,6 +50,9 @@ class Care:
 
 on_retry: ContextVar[Callable[[], None] | None] = ContextVar("on_retry", default=None)
 """Called each time that a request of this context is sent again."""
+
+returned: ContextVar[Collection[int]] = ContextVar("returned", default=())
+"""Statuses after which the caller in this context sends a request again itself, to servers that have too many requests."""
 
 State = Literal["closed", "open", "half-open"]
 
@@ -269,9 +272,15 @@ class Pool:
 
         return min(up, key=rank)
 
+    def _most_attempts(self, error: ModelError) -> int:
+        """Return how often a request that failed like this is sent in total."""
+        most = self.care.attempts
+        once = getattr(error, "code", error.status) in returned.get()
+        return min(most, len(self.upstreams)) if once else most
+
     def _again(self, error: ModelError, tried: Sequence[Upstream]) -> float | None:
         """Return the seconds before the next attempt, None for no further one."""
-        if len(tried) >= self.care.attempts:
+        if len(tried) >= self._most_attempts(error):
             return None
         wait = pause(error, len(tried))
         if any(one.available and not one.limited and one not in tried for one in self.upstreams):

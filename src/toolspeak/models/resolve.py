@@ -6,6 +6,7 @@ import difflib
 import os
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from inspect import signature
 from pathlib import Path
 from typing import Any, cast
@@ -130,8 +131,13 @@ def _provided(kind: str, wanted: str, key: str | None, options: dict[str, Any]) 
 
 def _remote(kind: Callable[..., Model], *arguments: Any, **options: Any) -> Model:
     """A model of a class. Raises UsageError for options that it does not take."""
-    check_options(options, [*SETTINGS, *list(signature(kind).parameters)[len(arguments) :]], "this model")
+    check_options(options, [*SETTINGS, *_parameters(kind)[len(arguments) :]], "this model")
     return kind(*arguments, **options)
+
+
+@cache
+def _parameters(kind: Callable[..., Model]) -> list[str]:
+    return list(signature(kind).parameters)
 
 
 def _ollama_host(value: str) -> str:

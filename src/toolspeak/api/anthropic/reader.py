@@ -75,6 +75,8 @@ class ReplyReader(StreamReader):
 
     def _begin(self, index: int, block: Payload) -> list[Event]:
         """Start a block, which may be complete, partial or empty."""
+        if index in self._open:
+            self._calls.contradict(index)
         if block.get("type") == "tool_use":
             complete_input = record(block.get("input"))
             self._open[index] = bool(complete_input)

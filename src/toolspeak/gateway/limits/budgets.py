@@ -60,6 +60,8 @@ class Budgets:
         self._clock = clock
         self._database = Database(path, TABLES, "toolspeak-budgets")
         self._looking: dict[str, asyncio.Task[DayUsage | None]] = {}
+        self._unwritten: dict[tuple[str, str], DayUsage] = {}
+        """What could not be written yet, by key and day."""
 
     async def check(self, key: Key) -> None:
         """Raises Refused: 429 if the key has used up its budget for today, 503 if that cannot be read."""
@@ -78,7 +80,7 @@ class Budgets:
     def spend(self, key: Key, price: Price | None, usage: Callable[[], Usage]) -> None:
         """Add the cost of a model request, without waiting. The estimate runs in the thread, because it takes long for
         a large request. Later reads in this process see it."""
-        self._database.submit(self._add, key.name, _day(self._clock()), price, usage)
+        self._database.submit(self._add, key.name, _day(self._clock()), price, usage, owner=key.name)
 
     async def spent(self, keys: Sequence[Key]) -> dict[str, DayUsage]:
         """Return what each key has spent today, by name. Keys that cannot be read are left out."""
@@ -87,10 +89,11 @@ class Budgets:
 
     def close(self) -> None:
         """Write what is pending, and end the thread."""
+        self._database.submit(self._write)
         self._database.close()
 
     async def _look(self, name: str) -> DayUsage | None:
-        asking = self._database.submit(self._read, name, _day(self._clock()))
+        asking = self._database.submit(self._read, name, _day(self._clock()), owner=name)
         self._looking.pop(name, None)  # later requests read again
         return await asyncio.wrap_future(asking)
 
@@ -103,24 +106,40 @@ class Budgets:
         except sqlite3.Error as error:
             log.error("the budgets of keys cannot be read: %s", error)
             return None
-        return DayUsage(*row) if row else DayUsage()
+        written, unwritten = DayUsage(*row or ()), self._unwritten.get((name, day), DayUsage())
+        return DayUsage(written.tokens + unwritten.tokens, written.money + unwritten.money)
 
     def _add(self, name: str, day: str, price: Price | None, usage: Callable[[], Usage]) -> None:
         spent = usage()
-        tokens, money = spent.prompt_tokens + spent.completion_tokens, cost(spent, price)
+        tokens = spent.prompt_tokens + spent.completion_tokens
         if not tokens:
             return
+        earlier = self._unwritten.get((name, day), DayUsage())
+        self._unwritten[name, day] = DayUsage(earlier.tokens + tokens, earlier.money + cost(spent, price))
+        self._write()
+
+    def _write(self) -> None:
+        """Write what was spent. If the file fails, it is written with what is spent next, and counts in memory until then."""
         adding = (
             "INSERT INTO key_spent VALUES (?, ?, ?, ?) ON CONFLICT (key, day) "
             "DO UPDATE SET tokens = tokens + excluded.tokens, money = money + excluded.money"
         )
         oldest = _day(self._clock() - REMEMBERED * 86_400)
+        if not self._unwritten:
+            return
         try:
             with self._database.transaction() as database:
-                database.execute(adding, (name, day, tokens, money))
+                rows = [(*place, spent.tokens, spent.money) for place, spent in self._unwritten.items()]
+                database.executemany(adding, rows)
                 database.execute("DELETE FROM key_spent WHERE day < ?", (oldest,))
         except sqlite3.Error as error:
-            log.error("the spending of key %s cannot be counted (%d tokens): %s", name, tokens, error)
+            log.error(
+                "what keys have spent cannot be written yet (%s): %s",
+                ", ".join(sorted({k for k, _ in self._unwritten})),
+                error,
+            )
+        else:
+            self._unwritten.clear()
 
 
 def budgets_of(settings: GatewaySettings) -> Budgets | None:

@@ -1,9 +1,10 @@
 """Replaces the running gateway by one with newer settings, without losing a request.
 
 The server passes each request to the gateway that is current when it arrives (`Reloadable`). The new gateway loads its
-models first, then takes over. The old one finishes its requests, including its queue, and is then closed. Rates in
-memory, queues and circuit breakers start afresh. What a process has only once stays as it was at the start: its
-address, port and workers, and the limits of HTTP.
+models first, then takes over. The old one finishes its requests, including its queue, and is then closed; meanwhile the
+next reload may happen. Requests of keys that no longer exist end at once. Rates in memory, queues and circuit breakers
+start afresh. What a process has only once stays as it was at the start: its address, port and workers, and the limits
+of HTTP.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...errors import ToolspeakError
+from ...errors import Refused, ToolspeakError
 from ..access.host_check import check_openness
 from ..config.settings import GatewaySettings
 
@@ -79,10 +80,21 @@ class Reloadable:
                 task.cancel()
             self._beside = beside
             log.info("the configuration was reloaded: it serves %s", ", ".join(newer.models.served))
-            await _finish(older)
-            self.gateways.discard(older)
-            if newer.worker:
-                newer.worker.start()
+            self._end_revoked()
+        await _finish(older)
+        self.gateways.discard(older)
+        if newer.worker and newer is self.gateway:
+            newer.worker.start()
+
+    def _end_revoked(self) -> None:
+        """End the requests of keys that no longer exist, in the queue or running. A line of a batch belongs to the name of a
+        key, which may have another secret now."""
+        keys = self.gateway.settings.keys
+        valid = {key.digest for key in keys} | {key.name for key in keys}
+        for exchange in [exchange for gateway in self.gateways for exchange in gateway.open]:
+            key = exchange.key
+            if key and (key.name if exchange.background else key.digest) not in valid:
+                exchange.stop(Refused("this API key is no longer valid", status=401, code="invalid_api_key"))
 
     async def _newer(self) -> Gateway | None:
         """Return a gateway with the current settings; None, with a log line, if they are invalid."""
@@ -92,7 +104,8 @@ class Reloadable:
             log.error("there is no configuration file to reload")
             return None
         try:
-            return Gateway(self._fitted(await asyncio.to_thread(self._read)), self.gateway.observer)
+            settings = self._fitted(await asyncio.to_thread(self._read))
+            return await asyncio.to_thread(Gateway, settings, self.gateway.observer)
         except (ToolspeakError, OSError) as error:
             log.error("the new configuration was not applied, and the old one stays in use: %s", error)
             return None

@@ -91,7 +91,7 @@ def work(
 
     def again() -> GatewaySettings:
         newer = cast("ReadSettings", read)()
-        lines.secrets += _secrets(newer)
+        lines.hide(_secrets(newer))
         return newer
 
     app = Reloadable(Gateway(settings, Observer(lines)), read and again)

@@ -127,9 +127,9 @@ class ResponseStore:
         """End the thread, after its pending work."""
         self._database.close()
 
-    async def _run(self, work: Callable[..., T], *args: object) -> T:
+    async def _run(self, work: Callable[..., T], owner: str, *args: object) -> T:
         try:
-            return await asyncio.wrap_future(self._database.submit(work, *args))
+            return await asyncio.wrap_future(self._database.submit(work, owner, *args, owner=owner))
         except sqlite3.Error as error:
             log.error("the store of responses fails: %s", error)
             message = "the store of responses is unavailable at the moment; store: false does without it"
@@ -193,7 +193,6 @@ class ResponseStore:
         if deleted:  # the write-ahead log still has the deleted data; if others read it now, it is truncated later
             database.execute("PRAGMA busy_timeout = 50")
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            database.execute("PRAGMA busy_timeout = 5000")
         return deleted
 
 

@@ -1,15 +1,25 @@
-"""A SQLite database that one thread of a process uses, so that the event loop never waits for the disk."""
+"""A SQLite database that one thread of a process uses, so that the event loop never waits for the disk.
+
+The thread works for one owner after the other, so one with long work delays another by one piece of it. If another
+process has locked the file, a transaction waits for WAIT seconds. Transactions that were submitted during that time do
+not wait again, else each would add its own seconds to those of all behind it.
+"""
 
 from __future__ import annotations
 
 import sqlite3
+from collections import deque
 from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from threading import Lock
-from typing import TypeVar
+from time import monotonic
+from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+WAIT = 5.0
+"""Seconds for which a transaction waits for another process."""
 
 
 class Database:
@@ -26,13 +36,22 @@ class Database:
         self._lock = Lock()
         self._thread: ThreadPoolExecutor | None = None
         self._connection: sqlite3.Connection | None = None
+        self._waiting: dict[str, deque[_Work]] = {}
+        """By owner, in the order in which they get their turn; none empty."""
+        self._submitted = 0.0
+        """When the running work was submitted."""
+        self._locked = 0.0
+        """When a transaction last found the file locked."""
 
-    def submit(self, work: Callable[..., T], *args: object) -> Future[T]:
-        """Run `work` in the thread, after earlier work."""
+    def submit(self, work: Callable[..., T], *args: object, owner: str = "") -> Future[T]:
+        """Run `work` in the thread, after earlier work of the same owner."""
+        future = Future[T]()
         with self._lock:
             if self._thread is None:
                 self._thread = ThreadPoolExecutor(1, self._name)
-            return self._thread.submit(work, *args)
+            self._waiting.setdefault(owner, deque()).append((future, monotonic(), work, args))
+            self._thread.submit(self._run_next)
+        return future
 
     def close(self) -> None:
         """End the thread, after its pending work."""
@@ -41,18 +60,42 @@ class Database:
             self._thread.shutdown()
             self._thread = None
 
+    # ------------------------------------------------------------------ in the thread
+
+    def _run_next(self) -> None:
+        with self._lock:
+            owner = next(iter(self._waiting))
+            queue = self._waiting.pop(owner)
+            future, self._submitted, work, args = queue.popleft()
+            if queue:
+                self._waiting[owner] = queue  # behind the others
+        if not future.set_running_or_notify_cancel():
+            return
+        try:
+            result = work(*args)
+        except BaseException as error:  # noqa: BLE001 - raised where the result is awaited
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
     @contextmanager
     def transaction(self) -> Generator[sqlite3.Connection]:
-        """Return the database inside a transaction; no other process writes meanwhile."""
+        """Return the database inside a transaction; no other process writes meanwhile. Raises sqlite3.Error."""
         database = self.connected()
+        wait = 0.0 if self._submitted < self._locked else WAIT
+        database.execute(f"PRAGMA busy_timeout = {1000 * wait:.0f}")
         with database:
-            database.execute("BEGIN IMMEDIATE")
+            try:
+                database.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                self._locked = monotonic()
+                raise
             yield database
 
     def connected(self) -> sqlite3.Connection:
         """Return the open database. Raises sqlite3.Error."""
         if self._connection is None:
-            connection = sqlite3.connect(self._path, timeout=5, isolation_level=None)
+            connection = sqlite3.connect(self._path, timeout=WAIT, isolation_level=None)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.executescript(self._script)
@@ -63,3 +106,6 @@ class Database:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+_Work = tuple[Future[Any], float, Callable[..., Any], tuple[object, ...]]

@@ -38,8 +38,13 @@ class LogLines(logging.Handler):
     def __init__(self, descriptor: int, secrets: Iterable[str] = (), *, detail: bool = False) -> None:
         super().__init__()
         self.descriptor = descriptor
-        self.secrets = [secret for secret in secrets if secret]
+        self.secrets = dict[str, None]()
+        self.hide(secrets)
         self.detail = detail
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """Remove these secrets too, from now on."""
+        self.secrets |= dict.fromkeys(filter(None, secrets))
 
     def emit(self, record: logging.LogRecord) -> None:
         if not record.name.startswith(CONTENT):
