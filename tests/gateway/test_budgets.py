@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
@@ -25,9 +26,12 @@ from clock import Clock
 from toolspeak.errors import Refused, ServerFailed, StreamCut, UsageError
 from toolspeak.events import Event, Finished, TextDelta
 from toolspeak.gateway.access.keys import digest, hashed
+from toolspeak.gateway.app import Gateway
 from toolspeak.gateway.config.load import parse_config, summary
-from toolspeak.gateway.config.settings import Budget, Key, Price, StoreSettings
+from toolspeak.gateway.config.settings import Budget, GatewaySettings, Key, ModelSettings, Price, StoreSettings
+from toolspeak.gateway.endpoints import health
 from toolspeak.gateway.limits.budgets import Budgets, cost
+from toolspeak.gateway.serve.reload import close
 from toolspeak.gateway.storage import sqlite
 from toolspeak.models.scripted import Scripted
 from toolspeak.types import Usage
@@ -300,6 +304,46 @@ def test_a_stream_that_the_client_cut_counts(serve_models: Serve, tmp_path: Path
     spent, (status, *_) = asyncio.run(go())
     assert spent["alice"].tokens > 10
     assert status == 429
+
+
+def test_the_spending_of_many_keys_is_one_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Written for /metrics, that takes long: beside the event loop."""
+    threads = set[threading.Thread]()
+    write = health.key_figures
+
+    def writing(rows: Any) -> bytes:
+        threads.add(threading.current_thread())
+        return write(rows)
+
+    monkeypatch.setattr(health, "key_figures", writing)
+
+    async def go() -> None:
+        keys = tuple(key(f"key{i}", tokens=10) for i in range(300))
+        settings = GatewaySettings(
+            {"m": ModelSettings("m", ("scripted:Hello.",))}, keys=keys, store=StoreSettings(str(tmp_path / "store"))
+        )
+        gateway = Gateway(settings)
+        assert gateway.budgets
+        reads = list[int]()
+        read = gateway.budgets._read
+
+        def reading(names: list[str], day: str) -> Any:
+            reads.append(len(names))
+            return read(names, day)
+
+        monkeypatch.setattr(gateway.budgets, "_read", reading)
+        gateway.budgets.spend(keys[7], None, lambda: Usage(5, 0))
+        spent = await gateway.budgets.spent(keys)
+        assert {name: one.tokens for name, one in spent.items() if one.tokens} == {"key7": 5}
+        assert len(spent) == reads[0] == 300
+        assert len(reads) == 1
+        monitor = Key("eve", digest("eve"), metrics="all")
+        exchange: Any = SimpleNamespace(key=monitor)
+        assert b'toolspeak_key_spent{key="key7",unit="tokens"} 5.0' in await health._budgets(gateway, exchange)
+        assert threading.current_thread() not in threads
+        close(gateway)
+
+    asyncio.run(go())
 
 
 def test_a_key_sees_its_own_spending_and_a_monitor_all(serve_models: Serve, tmp_path: Path) -> None:

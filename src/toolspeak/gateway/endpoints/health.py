@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...models.embedded.local import Local
@@ -15,6 +16,8 @@ from ..telemetry.metrics import CONTENT_TYPE, key_figures, only_of
 if TYPE_CHECKING:
     from ...models.base import Model
     from ..app import Gateway
+    from ..config.settings import Key
+    from ..limits.budgets import DayUsage
     from ..registry import Models
 
 log = logging.getLogger(__name__)
@@ -87,7 +90,7 @@ async def ready(gateway: Gateway, exchange: HttpExchange, _: str) -> None:
 async def metrics(gateway: Gateway, exchange: HttpExchange, _: str) -> None:
     """Answer with the metrics in Prometheus's format."""
     gateway.look()
-    text = only_of(gateway.observer.metrics.text(), exchange.visible)
+    text = await asyncio.to_thread(lambda: only_of(gateway.observer.metrics.text(), exchange.visible))
     await exchange.reply(200, text + await _budgets(gateway, exchange), CONTENT_TYPE)
 
 
@@ -97,6 +100,10 @@ async def _budgets(gateway: Gateway, exchange: HttpExchange) -> bytes:
         return b""
     keys = gateway.settings.keys if exchange.key.metrics == "all" else (exchange.key,)
     spent = await gateway.budgets.spent([key for key in keys if key.budget])
+    return await asyncio.to_thread(_budget_metrics, keys, spent)
+
+
+def _budget_metrics(keys: Iterable[Key], spent: Mapping[str, DayUsage]) -> bytes:
     rows = [
         (key.name, unit, getattr(spent[key.name], unit), getattr(key.budget, unit))
         for key in keys

@@ -11,6 +11,7 @@ budget. Requests that come at the same time share one look.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import math
 import sqlite3
@@ -80,12 +81,11 @@ class Budgets:
     def spend(self, key: Key, price: Price | None, usage: Callable[[], Usage]) -> None:
         """Add the cost of a model request, without waiting. The estimate runs in the thread, because it takes long for
         a large request. Later reads in this process see it."""
-        self._database.submit(self._add, key.name, _day(self._clock()), price, usage, owner=key.name)
+        self._database.submit(self._add, key.name, _day(self._clock()), price, usage)
 
     async def spent(self, keys: Sequence[Key]) -> dict[str, DayUsage]:
-        """Return what each key has spent today, by name. Keys that cannot be read are left out."""
-        spendings = await asyncio.gather(*(self._look(key.name) for key in keys))
-        return {key.name: spent for key, spent in zip(keys, spendings, strict=True) if spent is not None}
+        """Return what each key has spent today, by name; nothing if that cannot be read."""
+        return await self._looked_up([key.name for key in keys]) or {}
 
     def close(self) -> None:
         """Write what is pending, and end the thread."""
@@ -93,21 +93,29 @@ class Budgets:
         self._database.close()
 
     async def _look(self, name: str) -> DayUsage | None:
-        asking = self._database.submit(self._read, name, _day(self._clock()), owner=name)
+        looking = self._looked_up([name])
         self._looking.pop(name, None)  # later requests read again
-        return await asyncio.wrap_future(asking)
+        return (await looking or {}).get(name)
+
+    def _looked_up(self, names: Sequence[str]) -> asyncio.Future[dict[str, DayUsage] | None]:
+        """Read what keys have spent today, after what was spent before."""
+        return asyncio.wrap_future(self._database.submit(self._read, names, _day(self._clock())))
 
     # ------------------------------------------------------------------ in the thread
 
-    def _read(self, name: str, day: str) -> DayUsage | None:
-        reading = "SELECT tokens, money FROM key_spent WHERE key = ? AND day = ?"
+    def _read(self, names: Sequence[str], day: str) -> dict[str, DayUsage] | None:
+        """Return what keys have spent on a day, by name; None, with a log line, if that cannot be read."""
+        reading = "SELECT key, tokens, money FROM key_spent WHERE key IN (SELECT value FROM json_each(?)) AND day = ?"
         try:
-            row = self._database.connected().execute(reading, (name, day)).fetchone()
+            rows = self._database.connected().execute(reading, (json.dumps(names), day)).fetchall()
         except sqlite3.Error as error:
             log.error("the budgets of keys cannot be read: %s", error)
             return None
-        written, unwritten = DayUsage(*row or ()), self._unwritten.get((name, day), DayUsage())
-        return DayUsage(written.tokens + unwritten.tokens, written.money + unwritten.money)
+        spent = dict.fromkeys(names, DayUsage()) | {name: DayUsage(tokens, money) for name, tokens, money in rows}
+        for name in names:
+            if more := self._unwritten.get((name, day)):
+                spent[name] = DayUsage(spent[name].tokens + more.tokens, spent[name].money + more.money)
+        return spent
 
     def _add(self, name: str, day: str, price: Price | None, usage: Callable[[], Usage]) -> None:
         spent = usage()
