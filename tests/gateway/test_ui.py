@@ -25,6 +25,7 @@ from toolspeak.models.scripted import Scripted
 from toolspeak.models.speaker import Speaker
 from toolspeak.policy.policy import Policy
 from toolspeak.types import Message, Request
+from toolspeak.ui import live as ui_live
 from toolspeak.ui.assets import _all, asset
 from toolspeak.ui.prompt_parts import RequestParts
 
@@ -327,6 +328,28 @@ def test_a_long_request_is_kept_in_part(serve_models: Callable[..., Any]) -> Non
     )
     assert "more" in json.loads(one[2])["body"][-30:]
     assert len(json.loads(one[2])["body"]) < 110_000
+
+
+def test_of_large_requests_only_the_beginning_is_kept(
+    serve_models: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All together have a limit, beyond which the oldest are dropped."""
+    monkeypatch.setattr(ui_live, "LARGE", 200_000)
+    monkeypatch.setattr(ui_live, "ROOM", 500_000)
+    body = {"model": "m", "messages": [{"role": "user", "content": "x" * 300_000}], "tools": [TOOL]}
+    large = ("POST", "/v1/chat/completions", body, BEARER)
+    *_, listed, shown = live(
+        serve_models,
+        *[large] * 4,
+        ("GET", "/ui/api/live", None, BEARER),
+        ("GET", "/ui/api/request?number=4", None, BEARER),
+        live=100,
+    )
+    assert [row["number"] for row in json.loads(listed[2])["requests"]] == [3, 4]
+    one = json.loads(shown[2])
+    assert (one["asks"], one["case"]) == ([], None)
+    assert one["model"] == "m"
+    assert len(one["body"]) < 110_000
 
 
 @pytest.mark.parametrize("path", ["live?after=x", "request?number=", "request?number=99", "request"])

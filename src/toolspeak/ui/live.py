@@ -1,7 +1,9 @@
 """Keeps the latest requests through a gateway in memory, so that the page can show them live.
 
-Each is kept within limits: its body, the model's prompts and output, and what the client got. Headers, and so keys, are
-not kept. Nothing is kept if the page is off or `live` is 0.
+Each is kept within limits: its body, the model's prompts and output, and what the client got. Of a request with a large
+body, only the beginning of what was sent either way is kept, because its prompts take as long to describe. All together
+have a limit too, beyond which the oldest are dropped. Headers, and so keys, are not kept. Nothing is kept if the page is
+off or `live` is 0.
 """
 
 from __future__ import annotations
@@ -24,6 +26,10 @@ from .prompt_parts import RequestParts
 LONGEST = 100_000
 """The most characters, or bytes, that are kept of each text."""
 MOST_ASKS = 20
+LARGE = 1_000_000
+"""Bytes of a body of which only the beginning is kept."""
+ROOM = 50_000_000
+"""Bytes of the bodies of all requests that are kept. In memory, a request takes several times its body."""
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
@@ -52,6 +58,8 @@ class LiveRequest:
     def __init__(self, number: int, version: Callable[[], int], path: str, id_: str, owner: Callable[[], str]) -> None:
         self.number = number
         self.owner = owner
+        self.size = 0
+        """Bytes of the body, as far as it is kept."""
         self.version = version()
         self._next = version
         self._facts: Row = {"number": number, "id": id_, "time": time(), "path": path, "done": False}
@@ -67,13 +75,14 @@ class LiveRequest:
 
     def understood(self, request: Request, model: str, strategy: str, d: Dialect | None) -> None:
         """Record the client's request, its model, and how the model is prompted."""
-        self._conversation = RequestParts(request.messages, request.tools or (), d)
-        self._case = canonical(request)
+        if self.size < LARGE:
+            self._conversation = RequestParts(request.messages, request.tools or (), d)
+            self._case = canonical(request)
         self._facts |= {"model": model, "strategy": strategy}
         self._changed()
 
     def request(self, model: Model, request: Request) -> None:
-        if len(self._asks) < MOST_ASKS:
+        if len(self._asks) < MOST_ASKS and self.size < LARGE:
             question = self._conversation.question(request) if self._conversation else {}
             row = request_row(model, request, question)
             self._asks.append({**row, "body": row["body"][:LONGEST]} if "body" in row else row)
@@ -103,6 +112,7 @@ class LiveRequest:
 
         async def received() -> Message:
             message = await receive()
+            self.size = min(LARGE, self.size + len(message.get("body", b"")))
             self._body.add(message.get("body", b"")[:LONGEST].decode("utf-8", "replace"))
             return message
 
@@ -154,7 +164,7 @@ class LiveRequest:
 
 
 class Ring:
-    """The latest requests, up to a number."""
+    """The latest requests, up to a number, and up to ROOM."""
 
     def __init__(self, size: int) -> None:
         self._entries: deque[LiveRequest] = deque(maxlen=size)
@@ -169,6 +179,9 @@ class Ring:
         return entry
 
     def _next(self) -> int:
+        """Return the version after a change of a request, which may have become larger."""
+        while sum(entry.size for entry in self._entries) > ROOM:
+            self._entries.popleft()
         self._version += 1
         return self._version
 
