@@ -76,7 +76,9 @@ def render(
 
     `template` is the model's own chat template (Jinja); without it the dialect's prompt is used. `variables` are
     passed to the template (bos_token, datetime, …). `now` is its clock (by default today, if it uses one). `thinking`
-    switches the model's reasoning if that is possible. Raises TemplateError if a template cannot render the messages.
+    switches the model's reasoning if that is possible. With `continue_final` the prompt ends in the last message, an
+    assistant's, which the model continues; if that is only a thought (`reasoning_content`, or a text with an opener and
+    no closer), the prompt ends inside the thought. Raises TemplateError if a template cannot render the messages.
     """
     if template is not None and now is None and CLOCK(template):
         now = datetime.now()

@@ -17,7 +17,8 @@ from .prompt.conversation import PromptOptions, tell, tells_date
 from .prompt.conversation_form import thoughts_apart
 from .prompt.jinja import DATE_FORM
 from .prompt.known_markers import control_markers
-from .prompt.turns import turns_of
+from .prompt.prefilled_thought import begun_messages, prefilled_thought, with_thought
+from .prompt.turns import Turn, turns_of
 
 PLAIN = Layout(("", ":\n"), "\n\n")
 """The layout for an unknown model: role, colon, text."""
@@ -59,39 +60,51 @@ def render(
     """Renders the conversation in the dialect, or with the model's own chat `template` if one is given.
 
     Without tools, or with `choice` none, the prompt mentions no tools. `now` is the date for the prompt. `variables`
-    (bos_token, datetime, ...) override computed ones. `continue_final` leaves the last message, an assistant's, open.
-    With `laid_out` false and no template the prompt stays empty. A control marker in text from outside is defused by a
-    zero-width space (U+200B) after its first character, with a note, and nothing else is changed; the decoder undoes
-    this in the reply. Raises TemplateError for an invalid conversation and for one that the template rejects.
+    (bos_token, datetime, ...) override computed ones. `continue_final` leaves the last message, an assistant's, open;
+    if it is only a thought, the prompt ends inside the thought. With `laid_out` false and no template the prompt stays
+    empty. A control marker in text from outside is defused by a zero-width space (U+200B) after its first character,
+    with a note, and nothing else is changed; the decoder undoes this in the reply. Raises TemplateError for an invalid
+    conversation and for one that the template rejects.
     """
     notes: list[Note] = []
-    turns = thoughts_apart(turns_of(messages, notes), d)
+    turns, thought = _turns(messages, d, bool(continue_final), notes)
     offered = tuple(tools or ()) if choice != "none" else ()
     _check_choice(choice, offered)
-    if continue_final and turns[-1].role != "assistant":
-        raise TemplateError(f"expected an assistant's message to continue, the last one is the {turns[-1].role}'s")
     markers = control_markers(d, template, variables)
     if laid_out and template is None and d.layout is None:
         markers += PLAIN_LABELS
-    clean = cleaner(markers, notes, template)
+    clean, clean_open = cleaner(markers, notes, template), cleaner(markers, notes, template, open_ended=True)
+    open_ended = not thought if continue_final else False
     *before, last = turns
-    ending = cleaner(markers, notes, template, open_ended=True) if continue_final else clean
-    turns = [*(cleaned_turn(turn, clean) for turn in before), cleaned_turn(last, ending)]
+    turns = [*(cleaned_turn(turn, clean) for turn in before), cleaned_turn(last, clean_open if open_ended else clean)]
+    thought = clean_open(thought)
     safe = cleaned_tools(offered, markers, notes, template)
     notes += unsayable(turns, d, safe)
     want = PromptOptions(safe, _date(now, variables, d), thinking, clean(choice), dict(variables or {}))
+    begun = begun_messages(thought, d)
     lost: list[Note] = []
-    written = tell(turns, d, want, lost)
-    open_ended = bool(continue_final)
+    written = tell(turns, d, want, lost) + begun
     if template is not None:
         prompt, native = by_template(template, turns, d, want, now, open_ended, notes)
+        prompt = with_thought(prompt, thought, d) if thought else prompt
         return Rendered(prompt, written, d.stop, _unique(notes if native else notes + lost))
     stop = d.stop if d.layout else (*d.stop, *PLAIN_STOP)
     if not laid_out:
         return Rendered("", written, stop, _unique(lost + notes))
-    native = tell(turns, d, replace(want, native=True), []) if d.layout else written
-    prompt = _lay_out(native, d, want, open_ended)
+    native = tell(turns, d, replace(want, native=True), []) + begun if d.layout else written
+    prompt = _lay_out(native, d, want, bool(continue_final))
     return Rendered(prompt, written, stop, _unique(lost + notes))
+
+
+def _turns(messages: Sequence[Message], d: Dialect, continue_final: bool, notes: list[Note]) -> tuple[list[Turn], str]:
+    """The turns of the messages, and the thought that is continued, which is then none of them."""
+    turns = turns_of(messages, notes)
+    if not continue_final:
+        return thoughts_apart(turns, d), ""
+    if turns[-1].role != "assistant":
+        raise TemplateError(f"expected an assistant's message to continue, the last one is the {turns[-1].role}'s")
+    thought = prefilled_thought(turns, d)
+    return thoughts_apart(turns[:-1] if thought else turns, d), thought
 
 
 def _date(now: datetime | None, variables: Mapping[str, Any] | None, d: Dialect) -> str:
