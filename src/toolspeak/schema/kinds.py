@@ -30,6 +30,7 @@ OF_VALUE: Mapping[object, Kinds] = {
     dict: frozenset(["object"]),
     type(None): frozenset(["null"]),
 }
+OF_NAME: Mapping[str, Kinds] = {name: frozenset((name, "integer") if name == "number" else (name,)) for name in ANY}
 ALTERNATIVES = frozenset(["$ref", "allOf", "anyOf", "dependentSchemas", "if", "oneOf"])
 """Keywords of a schema that other schemas may apply with."""
 IMPLIED = {"properties": "object", "additionalProperties": "object", "items": "array", "prefixItems": "array"}

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from ...events import ArgumentsDelta
+from ...schema.kinds import OF_NAME, Shapes
 from ...types import Schema, ToolCall
 from ..dialect import Json
 from ..reading.call_repairs import behind
@@ -80,6 +81,32 @@ def read(
         yield from json_value(s, emit, note, delta, beyond)
     else:
         raise Malformed("no arguments")
+
+
+def read_body(s: State, schema: Mapping[str, Any], opener: str) -> Scan[bool]:
+    """Reads arguments that are JSON in place of a dialect's own form, which begins with `opener`. A list is the value of
+    the only parameter, if that is an array. Returns whether there are any."""
+    first = yield from at(s, opener, "{", "[", eat=False)
+    key = _only_array(schema) if first == "[" else ""
+    if first != "{" and not key:
+        return False
+    s.note("json-body")
+    if not key:
+        yield from read(s, s.emit_arguments, s.note)
+        return True
+    s.note("plain-argument", key)
+    s.emit_arguments(f"{{{quoted(key)}: ")
+    yield from json_value(s, s.emit_arguments, s.note, ArgumentsDelta)
+    s.emit_arguments("}")
+    return True
+
+
+def _only_array(schema: Mapping[str, Any]) -> str:
+    """The only parameter, if it is an array; else ""."""
+    properties: object = schema.get("properties")
+    names = list(cast("Mapping[str, Any]", properties)) if isinstance(properties, Mapping) else []
+    shapes = Shapes(schema)
+    return names[0] if len(names) == 1 and shapes.kinds(shapes.member(schema, names[0])) == OF_NAME["array"] else ""
 
 
 def read_arguments(s: State, hole: Json, schema: Schema, tail: Tail) -> Scan[None]:

@@ -26,9 +26,7 @@ MOST_PENDING = 4096
 
 IDENTIFIER = re.compile(r"[^\W\d][\w.-]*").fullmatch
 """Matches possible tool names; anything else is text."""
-
 DIGITS = frozenset("-0123456789")
-
 QUIET = frozenset(["type", "id", "index", "object"])
 """Keys that are not part of a call. Their values are noted, unless the tool has such a parameter."""
 
@@ -213,10 +211,12 @@ def _not_a_call(s: State, o: _Object) -> None:
 
 
 def _unoffered(s: State, o: _Object, key: str, name: str) -> None:
-    """Handles a name that is not offered. It counts only at the beginning of a reply, and with exactly the dialect's
-    keys: then the model meant a call and can be told. Anywhere else the text may just be about calls."""
-    formal = dict(o.hole.keys).get(key) is NAME and IDENTIFIER(name)
-    if not formal or o.call.strict or s.has_text or o.filled:
+    """Handles a name that is not offered. It counts directly after another call or, with exactly the dialect's keys, at the
+    beginning of a reply: the model meant a call. Anywhere else the text may just be about calls."""
+    later = s.complete_call is not None
+    formal = bool(IDENTIFIER(name)) and (later or dict(o.hole.keys).get(key) is NAME)
+    elsewhere = not later and any((o.call.strict, s.has_text))
+    if not formal or o.filled or elsewhere:
         raise Malformed(f"{name!r} is no tool", name if formal and not o.call.strict else "")
     o.foreign = True
 
@@ -237,7 +237,8 @@ def _start(s: State, o: _Object) -> None:
 
 def _arguments(s: State, o: _Object, key: str) -> Scan[None]:
     if o.foreign:
-        if dict(o.hole.keys).get(key) is not ARGS or (yield from following(s)) != "{":
+        own = s.complete_call is not None or dict(o.hole.keys).get(key) is ARGS
+        if not own or (yield from following(s)) != "{":
             raise Malformed(f"{o.call.name!r} is no tool")
         o.call.guard = False
     if o.answer:

@@ -26,7 +26,7 @@ def read(s: State, hole: NumberedName, call: Call, ends: Marks, followed: bool) 
         name = s.tool_names[0]
     if not NAMED(name):
         raise Malformed("no name")
-    call.id, call.name = text, name
+    call.id, call.name = text, s.resolve_name(name)
 
 
 def write(hole: NumberedName, name: str, index: int) -> str:

@@ -19,7 +19,7 @@ CLOSERS = ("</parameter>", "</param>")
 SPELLED = re.compile(
     r"""(?P<mark>(?:｜\w+｜[ ]?|[\w-]+[:|])?)
     (?:(?P<word>parameter|param|argument|arg)(?:=|\s+(?:name|key)\s*=\s*)
-        (?P<quote>["']?)(?P<key>[^<>"'=]+?)(?P=quote)(?:\s+\w+="(?P<type>\w*)")?\s*
+        (?P<quote>["']?)(?P<key>[^<>"'=]+?)(?P=quote)(?:\s+(?:string="(?P<text>true)"|\w+="(?P<type>\w*)"))?\s*
     |(?P<tag>[^\s<>/="']+))""",
     re.VERBOSE,
 ).fullmatch
@@ -49,7 +49,9 @@ def opener(s: Source, offset: int, fits: Callable[[str], bool]) -> Scan[SpelledO
         return None
     name = m["word"] or key
     closers = tuple(dict.fromkeys((f"</{m['mark']}{name}>", f"</{name}>")))
-    return SpelledOpener(f"<{token[0]}>", start + len(token[0]) + 1, key, m["type"] or "", closers)
+    return SpelledOpener(
+        f"<{token[0]}>", start + len(token[0]) + 1, key, "string" if m["text"] else m["type"] or "", closers
+    )
 
 
 def unquoted(key: str) -> str:

@@ -23,7 +23,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-from ...schema.kinds import ANY, STRING, Kinds, Shapes
+from ...schema.kinds import ANY, OF_NAME, STRING, Kinds, Shapes
 from ..dialect import Tagged
 from ..reading.json_tokens import quoted
 from ..reading.source import SPACE, Malformed, Scan, at, blank, expect, peek
@@ -35,7 +35,6 @@ from .untyped import UntypedValues
 
 WORD = re.compile(r"[\w.\[\] |,-]*").fullmatch
 """Matches what may be a type; it may be unknown."""
-TYPES = frozenset(["string", "number", "integer", "boolean", "null", "array", "object"])
 RUN = 3
 """So many words that may follow a call, in sequence from the start of a line, end a value that has no closer."""
 WRAPPERS = frozenset(["arguments", "input", "parameters", "properties"])
@@ -278,14 +277,14 @@ class TagReader:
         typed = self.hole.typed
         if typed and word == typed.string:
             return STRING
-        if typed and not typed.other and word in TYPES:
-            return frozenset((word, "integer") if word == "number" else (word,))
+        if typed and not typed.other and word in ANY:
+            return OF_NAME[word]
         kinds = self.shapes.kinds(self.shapes.member(self.schema, key))
-        if typed and word and word == typed.other:
+        if typed and word == typed.other != "":
             return kinds - STRING or ANY - STRING
-        if word:
+        if word not in ("", *kinds):
             self.s.note("odd-type", word)
-        return kinds
+        return OF_NAME[word] if word in kinds else kinds
 
     def value(self, key: str, allowed: Kinds) -> Scan[None]:
         s, quote = self.s, self.hole.quote

@@ -26,9 +26,7 @@ def read(
     """Passes the arguments on as the text of one JSON object, {} without arguments. Returns the keys that were read;
     None if no further argument could have come. `call` are the words before the name of a call."""
     words = tag_words(hole, follow, call)
-    if (yield from at(s, words.opener, "{", eat=False)) == "{":
-        s.note("json-body")
-        yield from json_args.read(s, s.emit_arguments, s.note)
+    if (yield from json_args.read_body(s, schema, words.opener)):
         return None
     reader = TagReader(s, hole, words, schema)
     with reader.untyped:
@@ -96,8 +94,8 @@ def _read_arguments(s: State, hole: Tagged, schema: Schema, tail: Tail) -> Scan[
 
 
 def _name_ends(_hole: Tagged, ends: tuple[str, ...]) -> tuple[str, ...]:
-    """Any tag, or an object, ends a name before tagged parameters."""
-    return (*ends, "<", "{") if ends[0][0] == "<" else ends
+    """Any tag, object or list ends a name before tagged parameters."""
+    return (*ends, "<", "{", "[") if ends[0][0] == "<" else ends
 
 
 HOLE = ArgumentsHole(

@@ -18,7 +18,7 @@ from ...schema.kinds import ANY, STRING, Kinds, Shapes
 from ...types import Schema
 from ..dialect import Tree
 from ..reading.json_tokens import quoted
-from ..reading.source import SPACE, Malformed, Scan, at, following, peek
+from ..reading.source import SPACE, Malformed, Scan, at, peek
 from ..reading.state import State
 from . import json_args
 from .hole import ArgumentsHole, Tail, arguments_of
@@ -50,9 +50,7 @@ def read(
 ) -> Scan[set[str] | None]:
     """Passes the arguments on as the text of one JSON object, {} without arguments. Returns the keys that were read;
     None if no further argument could have come. `call` are the words before the name of a call."""
-    if (yield from following(s)) == "{":
-        s.note("json-body")
-        yield from json_args.read(s, s.emit_arguments, s.note)
+    if (yield from json_args.read_body(s, schema, hole.mark + "<")):
         return None
     reader = _TreeReader(s, hole, schema, tuple(word for word in follow if word), call)
     with reader.untyped:

@@ -4,7 +4,7 @@ A repair never guesses at an argument. Repairs inside JSON values are in `json_r
 python-literal, trailing-comma, bare-key, raw-control, bad-escape, lone-surrogate), those of tags in `holes.tag_reader`
 (other-tags, quoted-key, wrapped-arguments), those of a call's object in `holes.json_call_reader` (no-arguments,
 unclosed-object, which `json_value` has as well, collapsed-call). The rest are here: missing-closer, stray-closer, fence,
-list, no-calls.
+list, ignored-item, no-calls.
 
 An incomplete call is reported with whole=False (rules cut, malformed). So is one of which a part was dropped, or that
 is ambiguous (the rules in `state.DOUBTFUL`): a repair is only valid if it accounts for all the text of the call.
@@ -15,10 +15,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from .source import GAP, SPACE, Malformed, Scan, at, beginning, following, literal_words, marks, until
+from .json_string import short_string
+from .json_tokens import ENDS
+from .source import GAP, SPACE, Malformed, Scan, at, beginning, expect, following, literal_words, marks, token, until
 from .state import State
 
 BRACKETS = ("}", "]")
+COMMA = (",", "]", "{")
+"""What ends a word in a list."""
 MOST = 8
 """The most closers in sequence that are taken for duplicates."""
 
@@ -37,6 +41,14 @@ def missing(s: State, word: str, legal: tuple[str, ...]) -> Scan[bool]:
         yield from trailing(s, legal)
         return False
     return True
+
+
+def skip_scalars(s: State) -> Scan[None]:
+    """Skips short texts and numbers before the first call of a list, with a note."""
+    while (c := (yield from following(s))) in ENDS or c.isalnum():
+        item = (yield from short_string(s)) if c in ENDS else (yield from token(s, marks(COMMA)))[0].strip()
+        yield from expect(s, ",")
+        s.note("ignored-item", item)
 
 
 @lru_cache(1024)

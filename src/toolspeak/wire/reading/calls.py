@@ -17,8 +17,9 @@ from ..holes.hole import Tail
 from ..holes.parameter_tag_variants import unquoted
 from ..holes.typed import ahead
 from .call_form_words import Form, first_words, name_ends, words_of
-from .call_repairs import behind, closing, missing, trailing
-from .lexicon import Entry, Program
+from .call_repairs import behind, closing, missing, skip_scalars, trailing
+from .lexicon import Program
+from .openers import Entry
 from .shapes import fitting
 from .source import CAP, Malformed, Marks, Scan, at, beginning, blank, expect, following, literal_words, marks, token
 from .state import NAMED, Call, State, may_name
@@ -55,7 +56,9 @@ def section(s: State, p: Program, word: str, thinking: bool) -> Scan[None]:
         return s.note("no-calls")
     entry, closers = yield from _opened_list(s, p, entry)
     strict = entry.strict or thinking or (bool(fence) and s.tools is not None)
-    yield from calls(s, p, entry, Call(p.d.guard or strict, strict), bool(closers))
+    bare = isinstance(entry.forms[0][0], JsonCall)
+    several = any((closers, fence, bare, entry.section, p.d.between.strip()))
+    yield from calls(s, p, entry, Call(p.d.guard or strict, strict), bool(closers), several)
     ends = [*closers, entry.close if entry.formal else "", fence]
     yield from closing(s, ends, p.legal)
     if not entry.formal:
@@ -73,6 +76,7 @@ def _opened_list(s: State, p: Program, entry: Entry) -> Scan[tuple[Entry, list[s
         return entry, [items[2]]
     if (marked := _marked(p, entry)) and (yield from at(s, "[")):
         s.note("list")  # several calls between the marks of a single one
+        yield from skip_scalars(s)
         return replace(entry, forms=(marked[1:2],), eaten=0), ["]", *words_of(marked[2:])]
     return entry, []
 
@@ -158,12 +162,12 @@ def _spelling(s: State, p: Program) -> Scan[Form]:
     return p.d.call
 
 
-def calls(s: State, p: Program, entry: Entry, kind: Call, listed: bool) -> Scan[None]:
-    """Reads the calls of a section, all of one `kind`."""
+def calls(s: State, p: Program, entry: Entry, kind: Call, listed: bool, several: bool) -> Scan[None]:
+    """Reads the calls of a section, all of one `kind`: there may be `several`."""
     yield from shaped(s, p, entry, kind, s.recorded_length())
     while place := (yield from _another_ahead(s, p)):
         yield from another(s, p, kind, place)
-    if listed or entry.section or p.d.between.strip():
+    if several:
         yield from more(s, p, replace(entry, eaten=0), kind, listed)
 
 
@@ -218,8 +222,10 @@ def more(s: State, p: Program, entry: Entry, kind: Call, listed: bool) -> Scan[N
 
 
 def _later(kind: Call, entry: Entry, listed: bool) -> Call:
-    """The kind of the calls after the first: in a list that has a call, an unknown name is a call too."""
-    return replace(kind, guard=False) if any((listed, entry.close)) else kind
+    """The kind of the calls after the first: in a list that has a call, an unknown name is a call too. Where calls are
+    objects without marks, their reader decides that."""
+    bare = isinstance(entry.forms[0][0], JsonCall)
+    return replace(kind, guard=False) if not bare and any((listed, entry.close)) else kind
 
 
 def _begins(s: State, firsts: tuple[str, ...], bare: bool) -> Scan[bool]:
@@ -341,7 +347,7 @@ def _slot(s: State, p: Program, slot: Slot, call: Call, rest: Form) -> Scan[None
 
 def _take_name(s: State, call: Call, text: str, hit: str, rest: Form) -> None:
     """Sets the call's name, and starts the call unless its id may follow."""
-    if (bare := unquoted(text).removesuffix(">").rstrip()) != text and s.is_tool(bare):
+    if (bare := unquoted(text).removesuffix(">").rstrip()) != text and s.tool_of(bare):
         s.note("other-tags", text)
         text = bare
     if call.name is None or not call.started:
@@ -358,7 +364,7 @@ def _name(s: State, text: str, hit: str, to: str | None, rest: Form) -> str:
         s.pos -= 1  # the slash of a self-closing tag
         text = text[:-1].rstrip()
     text = s.resolve_name(text)
-    unknown = hit in ("<", "{") and hit not in first_words(rest) and text not in (s.tools or ())
+    unknown = hit in ("<", "{", "[") and hit not in first_words(rest) and text not in (s.tools or ())
     if not NAMED(text) or (rest and not hit) or unknown:
         raise Malformed("no name")
     return text if to is None else s.name_in_message(to, text)

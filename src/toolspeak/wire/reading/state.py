@@ -284,18 +284,21 @@ class State(Source):
         return self.begins_tool(rest) if dot and space == FUNCTIONS else not dot and FUNCTIONS.startswith(space)
 
     def resolve_name(self, name: str) -> str:
-        """The offered tool that this name means: with entities, with the namespace of all functions before it, or with
-        its own namespace repeated (`a.a` is `a`)."""
-        tools = self.tools or {}
-        if name in tools:
-            return name
-        plain = unescape(name)
-        space, _, rest = plain.partition(".")
-        meant = plain if plain in tools else rest if space in (FUNCTIONS, rest.partition(".")[0]) else ""
-        if meant not in tools:
+        """The offered tool that this name means, with a note; the name itself if it means none."""
+        if name in (self.tools or ()) or not (meant := self.tool_of(name)):
             return name
         self.note("meant-name", name)
         return meant
+
+    def tool_of(self, name: str) -> str:
+        """The offered tool that this name means: with entities, with the namespace of all functions before it, with its
+        own namespace repeated (`a.a` is `a`), or with a namespace and a slash (`a/b` is `a.b`, else `b`). "" for none."""
+        plain = unescape(name)
+        space, _, rest = plain.partition(".")
+        folder, _, base = plain.partition("/")
+        tail = rest if space in (FUNCTIONS, rest.partition(".")[0]) else ""
+        names = (plain, tail, f"{folder}.{base}", base if folder else "")
+        return next((known for known in names if self.is_tool(known)), "")
 
     def name_in_message(self, to: str, name: str) -> str:
         """The name of a call whose message has a recipient that is not offered: a namespace, or another tool."""
