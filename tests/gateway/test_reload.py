@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
@@ -13,7 +14,10 @@ from test_process import Process, Slow, slow as slow, start as start
 from toolspeak.gateway.access.keys import hashed
 from toolspeak.gateway.app import Gateway
 from toolspeak.gateway.config.settings import GatewaySettings, ModelSettings
+from toolspeak.gateway.endpoints.health import PROBES, Readiness
 from toolspeak.gateway.serve.reload import Reloadable
+from toolspeak.models.pool import Pool
+from toolspeak.models.scripted import Scripted
 
 
 def probing() -> list[asyncio.Task[Any]]:
@@ -43,6 +47,54 @@ def test_a_server_that_is_down_is_probed_by_the_gateway_in_use_alone() -> None:
         await app.end()
 
     asyncio.run(main())
+
+
+def test_reloads_that_wait_are_one() -> None:
+    reads = 0
+
+    def settings() -> GatewaySettings:
+        nonlocal reads
+        reads += 1
+        return GatewaySettings({"m": ModelSettings("m", ("scripted:Hello.",))})
+
+    async def main() -> None:
+        app = Reloadable(Gateway(settings()), settings)
+        app.begin()
+        before = app.gateway
+        for _ in range(20):
+            app.reload()
+        while app.gateway is before or len(app.gateways) > 1:
+            await asyncio.sleep(0.01)
+        assert reads == 2
+        app.reload()
+        while reads == 2:
+            await asyncio.sleep(0.01)
+        await app.end()
+
+    asyncio.run(main())
+
+
+def test_thousands_of_servers_are_probed_a_few_at_once() -> None:
+    probed = running = most = 0
+
+    class Probed(Scripted):
+        async def load(self) -> None:
+            nonlocal probed, running, most
+            running += 1
+            most = max(most, running)
+            await asyncio.sleep(0)
+            running -= 1
+            probed += 1
+
+    async def main() -> None:
+        models: Any = SimpleNamespace(
+            served={str(i): SimpleNamespace(model=Pool([Probed(["Hello."])])) for i in range(300)}
+        )
+        await Readiness().load(models)
+
+    asyncio.run(main())
+    assert probed == 300
+    assert most <= PROBES
 
 
 SECRETS = {name: f"a-key-of-{name}-with-twenty-letters" for name in ("alice", "bob")}

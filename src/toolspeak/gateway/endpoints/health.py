@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from ...models.embedded.local import Local
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+PROBES = 32
+"""Servers that are probed at once: thousands would keep the event loop busy for seconds."""
 PROBING = 5.0
 """The longest time in seconds that a slow server may delay readiness. Until it is probed, the defaults are used."""
 
@@ -56,17 +59,20 @@ class Readiness:
         self.loading = True
         try:
             await asyncio.to_thread(import_libraries)
-            loads = {name: asyncio.create_task(self._load(name, one.model)) for name, one in models.served.items()}
-            await asyncio.gather(*(task for name, task in loads.items() if in_process(models.served[name].model)))
-            await asyncio.wait(loads.values(), timeout=PROBING)
+            probing, here = asyncio.Semaphore(PROBES), nullcontext()
+            served = [(name, one.model, in_process(one.model)) for name, one in models.served.items()]
+            loads = [asyncio.create_task(self._load(name, one, here if own else probing)) for name, one, own in served]
+            await asyncio.gather(*(task for task, (*_, own) in zip(loads, served, strict=True) if own))
+            await asyncio.wait(loads, timeout=PROBING)
         finally:
             self.loading = False
             self.loaded.set()
-        await asyncio.gather(*loads.values())
+        await asyncio.gather(*loads)
 
-    async def _load(self, name: str, model: Model) -> None:
+    async def _load(self, name: str, model: Model, turn: AbstractAsyncContextManager[None]) -> None:
         try:
-            await load(model)
+            async with turn:
+                await load(model)
         except Exception as error:  # noqa: BLE001 - reported by readiness, and to clients that use the model
             self.failed[name] = type(error).__name__
             log.error("the model %s cannot be loaded: %s", name, error)

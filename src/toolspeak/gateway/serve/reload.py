@@ -42,6 +42,7 @@ class Reloadable:
         self._read = read
         self._beside: list[asyncio.Task[None]] = []
         self._turn = asyncio.Lock()
+        self._queued = False
         self._reloads: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -54,7 +55,10 @@ class Reloadable:
             self.gateway.worker.start()
 
     def reload(self) -> None:
-        """Read the settings again and apply them, in the background."""
+        """Read the settings again and apply them, in the background. A reload that has not begun yet will read the newest."""
+        if self._queued:
+            return
+        self._queued = True
         task = asyncio.get_running_loop().create_task(self._reload())
         self._reloads.add(task)
         task.add_done_callback(self._reloads.discard)
@@ -69,6 +73,7 @@ class Reloadable:
 
     async def _reload(self) -> None:
         async with self._turn:
+            self._queued = False
             newer = await self._newer()
             if newer is None:
                 return
@@ -87,9 +92,11 @@ class Reloadable:
             newer.worker.start()
 
     def _end_revoked(self) -> None:
-        """End the requests of keys that no longer exist, in the queue or running. A line of a batch belongs to the name of a
-        key, which may have another secret now."""
+        """End the requests of keys that no longer exist, in the queue or running, unless nobody needs a key now. A line of a
+        batch belongs to the name of a key, which may have another secret now."""
         keys = self.gateway.settings.keys
+        if not keys:
+            return
         valid = {key.digest for key in keys} | {key.name for key in keys}
         for exchange in [exchange for gateway in self.gateways for exchange in gateway.open]:
             key = exchange.key
