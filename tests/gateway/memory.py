@@ -167,6 +167,11 @@ CLASSES: dict[str, tuple[Ask, int, tuple[str, ...]]] = {
     "many tools": (posts(lambda i: (CHAT, _body(tools=[_tool(f"f{j}_{i}") for j in range(n(100))]))), 1, MANY),
     "large tools": (posts(lambda i: (CHAT, _body(tools=[_tool(f"f{j}_{i}", **{f"p{k}": {"type": "string", "description": "d" * 40} for k in range(10)}) for j in range(n(3000))]))), 1, MANY),
     "tools of words": (posts(lambda i: (CHAT, _body(tools=[_tool(f"f{j}_{i}", x={"description": words(100, i * 1000 + j)}) for j in range(n(1000))]))), 1, MANY),
+    "deferred tools": (posts(lambda i: ("/v1/messages", {**_body(max_tokens=9), "tools": [
+        {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"},
+        *({"name": f"f{j}_{i}", "description": words(20, i * 1000 + j), "input_schema": {"type": "object"}, "defer_loading": True} for j in range(n(1000)))]})), 1, MANY),
+    "varied fields": (posts(lambda i: (CHAT, _body(**{
+        "user": words(9_000, i), "stop": [words(20, i)], "metadata": {"a": words(50, i)}, f"x{words(20_000, i)}": i}))), 1, ()),
     "formats": (posts(lambda i: (CHAT, _body(response_format={"type": "json_schema", "json_schema": {
         "name": "r", "schema": {"type": "object", "properties": numbered(300, {}, i)}}}))), 1, ("validators", "alternatives", "formats")),
     "wrong messages": (posts(lambda _: (CHAT, {"model": "m", "messages": [{"role": 1}] * n(300_000)})), 1, ()),

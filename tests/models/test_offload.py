@@ -12,8 +12,11 @@ import pytest
 
 import toolspeak as ts
 from toolspeak import toolbox
+from toolspeak.models.http import client
+from toolspeak.models.http.client import Http
 from toolspeak.models.offload import PlanEnd, next_effect
 from toolspeak.plan.effects import Ask, Plan
+from toolspeak.schema import nonblocking_json
 from toolspeak.schema.check import check
 from toolspeak.schema.infer import as_tool
 from toolspeak.types import Reply, Request, ToolCall
@@ -74,3 +77,31 @@ def test_a_toolbox_checks_large_calls_in_a_thread(monkeypatch: pytest.MonkeyPatc
     results = asyncio.run(box.arun(calls, approve=lambda _: True))
     assert [result.value for result in results] == [3, 60_000]
     assert sorted(threads) == [False, True]
+
+
+@pytest.mark.parametrize("api", ["openai", "responses", "anthropic", "ollama"])
+@pytest.mark.parametrize(
+    "input_", ['a "word" \n\U0001f600\ud800' * 60_000, [1.5] * 60_000, {"a": {1: [2]}, "b": [[]] * 60_000}]
+)
+def test_a_large_body_is_written_in_small_steps(monkeypatch: pytest.MonkeyPatch, api: Any, input_: Any) -> None:
+    steps: list[int] = []
+    real = client._in_json
+
+    def counted(value: Any) -> str:
+        steps.append(len(text := real(value)))
+        return text
+
+    monkeypatch.setattr(client, "_in_json", counted)
+    arguments = {"x": input_}
+    call = {"type": "function", "id": "1", "function": {"name": "f", "arguments": json.dumps(arguments)}}
+    words = {"role": "user", "content": input_ if isinstance(input_, str) else json.dumps(input_)}
+    messages = [words, {"role": "assistant", "content": "", "tool_calls": [call]}]
+    body = Http("http://localhost:1/v1", "m", api=api).body(Request(messages=messages))
+    assert json.dumps(json.loads(body)).encode() == body
+    assert len(body) > 4 * nonblocking_json.PIECE
+    assert max(steps) <= 13 * nonblocking_json.PIECE  # of an escaped character beyond the first plane: twelve
+
+
+def test_names_are_written_as_the_standard_library_writes_them() -> None:
+    value = {1: [], None: {}, False: {"a": 1.5}, 2.5: [1]}
+    assert "".join(nonblocking_json.written(value, json.dumps)) == json.dumps(value)

@@ -136,23 +136,23 @@ def dumps(value: Any, size: int = LARGE) -> str:
     it, the result may be large."""
     if size < LARGE:
         return _encode(value)
-    return "".join(_written(value))
+    return "".join(written(value, _encode))
 
 
 def first_characters(value: Any, size: int) -> str:
     """The first characters of the JSON text of a value; no more of it is written than a step."""
     text = ""
-    for piece in _written(value):
+    for piece in written(value, _encode):
         text += piece
         if len(text) >= size:
             break
     return text[:size]
 
 
-def _written(value: Any) -> Iterator[str]:
-    """The JSON text of a value, in pieces. Object names must be strings."""
+def written(value: Any, encode: Callable[[Any], str]) -> Iterator[str]:
+    """The JSON text of a value, in pieces that `encode` writes, each in one step."""
     if not isinstance(value, dict | list):
-        yield from _scalar(value)
+        yield from _scalar(value, encode)
         return
     make: Callable[[Any], Any] = dict if isinstance(value, dict) else list
     members = cast("Iterable[Any]", value.items() if isinstance(value, dict) else value)
@@ -163,21 +163,21 @@ def _written(value: Any) -> Iterator[str]:
             yield comma
             comma = ", "
             if not nested:
-                yield _encode(make(part))[1:-1]
+                yield encode(make(part))[1:-1]
             elif isinstance(value, list):
-                yield from _written(part[0])
+                yield from written(part[0], encode)
             else:
-                yield f"{_encode(part[0][0])}: "
-                yield from _written(part[0][1])
+                yield encode({part[0][0]: 0})[1:-2]
+                yield from written(part[0][1], encode)
     yield brackets[1]
 
 
-def _scalar(value: Any) -> Iterator[str]:
+def _scalar(value: Any, encode: Callable[[Any], str]) -> Iterator[str]:
     if not isinstance(value, str):
-        yield _encode(value)
+        yield encode(value)
         return
     yield '"'
-    yield from (_encode(value[at : at + PIECE])[1:-1] for at in range(0, len(value), PIECE))
+    yield from (encode(value[at : at + PIECE])[1:-1] for at in range(0, len(value), PIECE))
     yield '"'
 
 

@@ -30,9 +30,10 @@ from ...errors import (
 )
 from ...events import Event, Finished, Noted
 from ...schema.examples import in_words
+from ...schema.nonblocking_json import written
 from ...types import Note, Request
 from ..base import Capability
-from ..offload import offloaded, request_size
+from ..offload import LARGE, offloaded, request_size
 from ..retries import at_most, retried, retrying
 from ..sampling import NONE, Sampling, check_settings
 from ..strategy import Known
@@ -172,7 +173,8 @@ class Http:
 
         with Explaining(self._explained):
             self.model = self.model or await self.only_model()
-            body = _encode(self._api.write_texts(texts, self.model, dimensions))
+            wanted = self._api.write_texts(texts, self.model, dimensions)
+            body = await offloaded(size := sum(map(len, texts)), _encode, wanted, size)
             due = asyncio.get_running_loop().time() + self.timeouts.first
             response = await self._send("POST", self._api.embed_path, due, body)
             try:
@@ -222,7 +224,8 @@ class Http:
         fields = {name: value for name, value in self._constraints.items() if name in self._api.constraints}
         if request.tools:
             request = replace(request, tools=in_words(request.tools))
-        return _encode(self._api.write(request, self.model or "", **self._writing, **fields))
+        body = self._api.write(request, self.model or "", **self._writing, **fields)
+        return _encode(body, request_size(request))
 
     def _supported(self, request: Request) -> tuple[Request, list[Note]]:
         thinks = self._provider.thinks and self._api.thinks and request.prompt is None
@@ -386,8 +389,12 @@ class Http:
         return redact(text, self.secrets)
 
 
-def _encode(body: dict[str, Any]) -> bytes:
+_in_json = json.JSONEncoder(allow_nan=False).encode
+
+
+def _encode(body: dict[str, Any], size: int = 0) -> bytes:
+    """Return a body as JSON. One of a large `size`, in characters, is written in steps, so that a thread blocks nothing."""
     try:
-        return json.dumps(body, allow_nan=False).encode()
+        return ("".join(written(body, _in_json)) if size >= LARGE else _in_json(body)).encode()
     except (TypeError, ValueError) as error:
         raise UsageError(f"the request contains a value that is not JSON: {error}") from None
