@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from contextlib import suppress
 from typing import Any, get_args
 
@@ -19,6 +20,7 @@ from toolspeak.api.openai_responses import (
     ReplyReader,
     ReplyWriter,
     read_request,
+    response_events,
     stored_items,
     write_error,
     write_reply,
@@ -698,3 +700,29 @@ def test_an_item_for_its_provider_alone_is_left_out_and_named(kind: str) -> None
         body(input=[{"role": "user", "content": "x"}, {"type": kind, "id": "i", "reasoning": {"effort": "low"}}])
     )
     assert asked.ignored == (f"input.1.{kind}",)
+
+
+def test_an_item_that_a_thread_ends_during_a_failure_is_listed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = ReplyWriter(read_request({"model": "m", "input": "Hi"}), STAMP)
+    writer.begin()
+    writer.feed(TextDelta("a"))
+    begun, goes_on = threading.Event(), threading.Event()
+    done, failure = response_events.message_done, response_events.write_error
+    thread = threading.Thread(target=writer.close)
+
+    def waiting(*args: Any) -> Any:
+        begun.set()
+        assert goes_on.wait(20)
+        return done(*args)
+
+    def meanwhile(error: Refused) -> Any:
+        goes_on.set()
+        thread.join(20)
+        return failure(error)
+
+    monkeypatch.setattr(response_events, "message_done", waiting)
+    monkeypatch.setattr(response_events, "write_error", meanwhile)
+    thread.start()
+    assert begun.wait(20)
+    last = json.loads(writer.error(Refused("too late", status=504)).decode().rpartition("data: ")[2])
+    assert [item["type"] for item in last["response"]["output"]] == ["message"]

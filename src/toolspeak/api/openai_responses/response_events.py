@@ -92,7 +92,8 @@ class Building:
         self._finish: Finish = "stop"
         self._usage: Usage | None = None
         self._error: Payload | None = None
-        self.output: list[Payload] = []
+        self._items: dict[str, Payload] = {}
+        """By id: if `fail` comes while a thread closes an item, both put it here."""
 
     @property
     def status(self) -> str:
@@ -110,8 +111,8 @@ class Building:
         return "".join(self._tell_whole(item, listing_events) for item in items)
 
     def _tell_whole(self, item: Payload, events: Callable[[Payload, int], Iterable[tuple[str, Payload]]]) -> str:
-        self.output.append(item)
-        return self._tell_all(events(item, len(self.output) - 1))
+        self._items[item["id"]] = item
+        return self._tell_all(events(item, len(self._items) - 1))
 
     def due(self, event: Event | None) -> int:
         """Return about how many characters `feed` of an event has to write besides the event, or `end` and `fail` for
@@ -161,21 +162,21 @@ class Building:
 
     def _seal(self, result: ToolResult, item: _Item) -> str:
         """Return the item that repeats a call and its result, for clients that drop the other one."""
-        sealed = sealed_run(f"rs_{self._stamp.id}_{len(self.output)}", item.value["id"], item.text or "{}", result)
+        sealed = sealed_run(f"rs_{self._stamp.id}_{len(self._items)}", item.value["id"], item.text or "{}", result)
         return self._tell_whole(sealed, sealed_events)
 
     def end(self) -> str:
         """Return the last events of a response that the model ended. Raises Refused for a summary that is empty or cut."""
         if self._compacts:
             check_summary(self._open.text if self._open else "", cut=self._finish in REASONS)
-        status, has_output = self.status, self._open is not None or len(self.output) > len(self._listings)
+        status, has_output = self.status, self._open is not None or len(self._items) > len(self._listings)
         opened = "" if has_output else self._begin_text("message")[1]  # an empty reply is an empty text
         return opened + self._close(status) + self._tell_response(f"response.{status}", status)
 
     def fail(self, error: Refused) -> str:
         """Return the last events of a response that failed. No open item is marked as done."""
-        if self._open:
-            self.output.append(self._value(self._open, "incomplete"))
+        if item := self._open:
+            self._items[item.value["id"]] = self._value(item, "incomplete")
             self._open = None
         body = write_error(error)["error"]
         words = {"code": body["code"], "message": body["message"], "param": body["param"]}
@@ -209,7 +210,7 @@ class Building:
             "error": self._error,
             "incomplete_details": {"reason": reason} if reason else None,
             "model": self._stamp.model,
-            "output": list(self.output),
+            "output": list(self._items.values()),
             "usage": usage,
         }
         if self._notes:
@@ -291,14 +292,14 @@ class Building:
         if delta:
             opening = dumped({"type": delta, **self._at(item), **place})[:-1]
             item.head = f'event: {delta}\ndata: {opening},"delta":'
-        return self._tell("response.output_item.added", output_index=len(self.output), item=item.value)
+        return self._tell("response.output_item.added", output_index=len(self._items), item=item.value)
 
     def _begin_item(self, item: _Item, prefix: str) -> None:
-        item.value = {"id": f"{prefix}_{self._stamp.id}_{len(self.output)}", **item.value, "status": "in_progress"}
+        item.value = {"id": f"{prefix}_{self._stamp.id}_{len(self._items)}", **item.value, "status": "in_progress"}
         self._open = item
 
     def _at(self, item: _Item) -> Payload:
-        return {"item_id": item.value["id"], "output_index": len(self.output)}
+        return {"item_id": item.value["id"], "output_index": len(self._items)}
 
     def _close(self, status: str) -> str:
         """Return the last events of the open item."""
@@ -320,14 +321,14 @@ class Building:
                 data = self._tell(f"response.{kind}.{word}", **at) if word else ""
             case kind if kind in CALLED:
                 begun = value | {"status": "in_progress"}
-                data = self._tell("response.output_item.added", output_index=len(self.output), item=begun)
+                data = self._tell("response.output_item.added", output_index=len(self._items), item=begun)
             case "compaction":
                 data = ""
             case _:
                 named = {"name": value["name"], "arguments": value["arguments"]}
                 data = self._tell("response.function_call_arguments.done", **at, **named)
-        data += self._tell("response.output_item.done", output_index=len(self.output), item=value)
-        self.output.append(value)
+        data += self._tell("response.output_item.done", output_index=len(self._items), item=value)
+        self._items[value["id"]] = value
         self._open = None
         return data
 
