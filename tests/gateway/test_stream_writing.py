@@ -30,7 +30,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "/api/chat": {"messages": HI, "tools": TOOLS},
     "/api/generate": {"prompt": "Hi"},
 }  # fmt: skip
-LISTS = json.dumps({"x": [[]] * 60_000})
+LISTS = json.dumps({"x": [[]] * 45_000})
 REPLIES: dict[str, list[Event]] = {
     "likelihoods without text": [Logprobs([{"token": "x", "logprob": -1.0}] * 500)] * 10,
     "likelihoods before text": [*[Logprobs([{"token": "x", "logprob": -1.0}] * 500)] * 10, TextDelta("x")],
