@@ -288,3 +288,23 @@ def test_other_bars_around_the_mark_of_deepseek(name: str, bar: str) -> None:
     assert reply.text.strip() == "I look."
     assert not at_every_cut(f"You write `{wire}` for that.", d).calls
     assert not at_every_cut(wire.replace("weather", "seek").replace('"now"', '"seek"'), d).calls
+
+
+def own_closers(d: Dialect, value: object) -> int:
+    """The closing tags of a parameter in a value, less its opening tags."""
+    tags = hole(d)
+    assert tags
+    text = value if isinstance(value, str) else ""
+    return text.count(tags.close.strip()) - text.count(tags.open.strip())
+
+
+@pytest.mark.parametrize("d", TAGGED, ids=lambda d: d.name)
+def test_a_parameter_with_a_damaged_tag_is_not_part_of_the_value_before_it(d: Dialect) -> None:
+    written = write_calls([ToolCall("1", "weather", {"city": "Rome", "days": 3})], d)
+    start = written.index("Rome")
+    damaged = [written[:at] + written[at + size :] for size in (1, 2, 5) for at in range(start, len(written) - size)]
+    closer = written[start + 4 : written.index("days")].strip()[: len(hole(d).close.strip())]  # type: ignore[union-attr]
+    damaged += [written.replace("Rome" + closer, "Rome" + closer + between + closer) for between in ("", "\n")]
+    for wire in damaged:
+        for call in parse(wire, d, TOOLS).calls:
+            assert not (call.whole and own_closers(d, call.arguments.get("city")) > 0), wire

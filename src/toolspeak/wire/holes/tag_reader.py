@@ -28,6 +28,7 @@ from ..dialect import Tagged
 from ..reading.json_tokens import quoted
 from ..reading.source import SPACE, Malformed, Scan, at, blank, expect, peek
 from ..reading.state import State
+from .lost_openers import lost_opener
 from .parameter_tag_variants import CLOSERS, QUOTES, SpelledOpener, opener, unquoted
 from .tag_words import TagWords
 from .typed import ahead, called, text_until, token_ahead, value
@@ -50,6 +51,7 @@ class TagReader:
         "begun",
         "ends",
         "hole",
+        "inside",
         "keys",
         "odd",
         "s",
@@ -73,8 +75,10 @@ class TagReader:
         self.begun: list[tuple[str, int]] = []
         self.unsure: set[str] = set()
         self.swallowed = ""
-        """The tool whose call begins inside a value."""
+        """The tool whose call begins inside a value, or what else may not belong to the value."""
         self.went_on = False
+        self.inside = 0
+        """Openers in the value that have no closer yet."""
         self.value_start = -1
 
     def parameter(self) -> Scan[None]:
@@ -166,6 +170,7 @@ class TagReader:
     def close_with(self, key: str) -> None:
         """Sets what may end the value: also a closer in another spelling, or one with the name of a known key."""
         self.went_on = False
+        self.inside = 0
         words = self.words
         named = (f"</{key}>", f"</parameter={key}>", f"</param={key}>") if key else ()
         closers = (word for word in (*CLOSERS, *named) if word != words.close)
@@ -312,6 +317,7 @@ class TagReader:
         """The same for a text. Keys of openers in it that have a value and no closer are `begun`."""
         s, words = self.s, self.words
         if hit == words.opener:
+            self.inside += 1
             if key := (yield from self.next_key(0)):
                 token = yield from token_ahead(s, 0, words.mid[-1:])
                 self.begun.append((key, s.offset + s.pos + sum(map(len, token or ()))))
@@ -328,11 +334,17 @@ class TagReader:
     def closes(self, hit: str) -> Scan[str | None]:
         """Whether a mark ends the value. If it stands in for a missing closer, it is given back."""
         s, words = self.s, self.words
+        if hit in words.same_tag:
+            self.inside += 1
+            return hit
         if hit.endswith(words.close):
             if (yield from self.goes_on()):
                 return None
             self.went_on = True
-            yield from self.opener_lost()
+            if self.inside:
+                self.inside -= 1
+            else:
+                self.swallowed = (yield from lost_opener(s, words, self.wanted)) or self.swallowed
             return hit
         if hit.lstrip() in self.odd:
             return None if (yield from self.closes_oddly(hit)) else hit
@@ -356,14 +368,8 @@ class TagReader:
                 s.note("trailing-text", words.close)
             return None
         s.pos += size
+        self.inside += hit in (words.line, words.opener)
         return hit
-
-    def opener_lost(self) -> Scan[None]:
-        """Takes note of a key of the schema after the closer that was just read, with the mark that ends a key."""
-        end = self.words.mid[0]
-        text = (yield from token_ahead(self.s, 0, (end,))) if len(end) > 2 else None
-        key = text[0].strip() if text else ""
-        self.swallowed = key if self.named(key) else self.swallowed
 
     def call_begins(self) -> Scan[None]:
         """Takes note of a call of an offered tool whose first word was just read."""

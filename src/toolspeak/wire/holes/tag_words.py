@@ -12,12 +12,14 @@ WORDS = re.compile(r"\s+|(?<=>)(?=<)").split
 """Splits a literal into words: whitespace between two tags is optional."""
 MARK = re.compile(r"<\|\w+\|>")
 """Matches a control marker."""
+CLOSER = re.compile(r"</([^<>\s]+)>").fullmatch
+"""Matches a closing tag."""
 
 
 @dataclass(frozen=True, slots=True)
 class TagWords:
     """The words to search for in a hole: the opener, the words after a key, the closer and its parts, if it has several
-    marks, and what may follow it."""
+    marks, other openers of the same tag, and what may follow the closer."""
 
     opener: str
     before: tuple[str, ...]
@@ -26,6 +28,7 @@ class TagWords:
     lead: str
     close: str
     parts: tuple[str, ...]
+    same_tag: tuple[str, ...]
     call: tuple[str, ...]
     line: str
     space: str
@@ -44,7 +47,9 @@ def tag_words(hole: Tagged, follow: tuple[str, ...], call: tuple[str, ...] = ())
     follow = tuple(word for word in follow if word)
     first = [w for w in follow[:1] if not close.startswith(w)]
     parts = marks if len(marks := tuple(MARK.findall(close))) > 1 else ()
-    ends = [close, space + close, *parts, *call[:1], "\n" + opener, *("\n" + w for w in first), *first]
+    tag = CLOSER(close)
+    same_tag = tuple(word for end in (" ", ">", "=") if tag and (word := f"<{tag[1]}{end}") != opener)
+    ends = [close, space + close, *parts, *call[:1], "\n" + opener, *("\n" + w for w in first), *first, *same_tag]
     return TagWords(
         opener=opener,
         before=before,
@@ -53,6 +58,7 @@ def tag_words(hole: Tagged, follow: tuple[str, ...], call: tuple[str, ...] = ())
         lead=hole.mid[len(hole.mid.rstrip()) :],
         close=close,
         parts=parts,
+        same_tag=same_tag,
         call=call,
         line="\n" + opener,
         space=space,
