@@ -6,10 +6,12 @@ then there is exactly one interpretation. A closer in such a spelling counts onl
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from html import unescape
+from typing import Any, cast
 
 from ..reading.source import Scan, Source
 from .typed import ahead, token_ahead
@@ -24,6 +26,7 @@ SPELLED = re.compile(
     re.VERBOSE,
 ).fullmatch
 QUOTES = ('"', "'")
+Rows = tuple[tuple[str, Any], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +60,15 @@ def opener(s: Source, offset: int, fits: Callable[[str], bool]) -> Scan[SpelledO
 def unquoted(key: str) -> str:
     """A key without the quotes around all of it, and with entities replaced."""
     return unescape(key[1:-1] if len(key) > 2 and key[0] == key[-1] and key[0] in QUOTES else key)
+
+
+def object_members(text: str, fits: Callable[[str], bool]) -> str | None:
+    """The text between the braces of a JSON object whose keys all fit, each once; None for any other text."""
+    try:
+        rows = json.loads(text, object_pairs_hook=tuple)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(rows, tuple) or not all(fits(row[0]) for row in cast("Rows", rows)):
+        return None
+    keys = [row[0] for row in cast("Rows", rows)]
+    return text.strip()[1:-1] if len(set(keys)) == len(keys) else None

@@ -18,10 +18,9 @@ around a key may be repeated, and a call without parameters may have the closer 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from ...schema.kinds import ANY, OF_NAME, STRING, Kinds, Shapes
 from ..dialect import Tagged
@@ -29,7 +28,7 @@ from ..reading.json_tokens import quoted
 from ..reading.source import SPACE, Malformed, Scan, at, blank, expect, peek
 from ..reading.state import State
 from .lost_openers import lost_opener
-from .parameter_tag_variants import CLOSERS, QUOTES, SpelledOpener, opener, unquoted
+from .parameter_tag_variants import CLOSERS, QUOTES, SpelledOpener, object_members, opener, unquoted
 from .tag_words import TagWords
 from .typed import ahead, called, text_until, token_ahead, value
 from .untyped import UntypedValues
@@ -41,7 +40,6 @@ RUN = 3
 WRAPPERS = frozenset(["arguments", "input", "parameters", "properties"])
 """Names of a parameter in which models put all arguments."""
 BRACKETS = ("}", "]")
-Rows = tuple[tuple[str, Any], ...]
 
 
 class TagReader:
@@ -226,23 +224,12 @@ class TagReader:
         yield from text_until(s, self.ends, self.closes, parts.append)
         text = "".join(parts)
         alone = not (yield from at(s, self.words.opener, eat=False)) and not (yield from self.other())
-        if alone and (inner := self.all_named(text)) is not None:
+        if alone and (inner := object_members(text, self.named)) is not None:
             s.emit_arguments(inner)
             return s.note("wrapped-arguments", key)
         self.begin(key)
         allowed = self.allowed(key, word)
         return s.emit_arguments(self.untyped.of_key(key, allowed)(text, allowed, s.note))
-
-    def all_named(self, text: str) -> str | None:
-        """The text between the braces of a JSON object whose keys are all in the schema, each once."""
-        try:
-            rows = json.loads(text, object_pairs_hook=tuple)
-        except (ValueError, RecursionError):
-            return None
-        if not isinstance(rows, tuple) or not all(self.named(row[0]) for row in cast("Rows", rows)):
-            return None
-        keys = [row[0] for row in cast("Rows", rows)]
-        return text.strip()[1:-1] if len(set(keys)) == len(keys) else None
 
     def ended(self) -> Scan[None]:
         """Raises Malformed unless what follows may follow the arguments: it may be further arguments."""
@@ -334,17 +321,10 @@ class TagReader:
     def closes(self, hit: str) -> Scan[str | None]:
         """Whether a mark ends the value. If it stands in for a missing closer, it is given back."""
         s, words = self.s, self.words
-        if hit in words.same_tag:
-            self.inside += 1
-            return hit
+        self.inside += hit in (words.line, words.opener, *words.same_tag)
         if hit.endswith(words.close):
-            if (yield from self.goes_on()):
-                return None
-            self.went_on = True
-            if self.inside:
-                self.inside -= 1
-            else:
-                self.swallowed = (yield from lost_opener(s, words, self.wanted)) or self.swallowed
+            return (yield from self.closes_itself(hit))
+        if hit in words.same_tag:
             return hit
         if hit.lstrip() in self.odd:
             return None if (yield from self.closes_oddly(hit)) else hit
@@ -368,7 +348,17 @@ class TagReader:
                 s.note("trailing-text", words.close)
             return None
         s.pos += size
-        self.inside += hit in (words.line, words.opener)
+        return hit
+
+    def closes_itself(self, hit: str) -> Scan[str | None]:
+        """Whether the closer that was just read ends the value. If it does not, it closes an opener in the value, or what
+        follows may be a parameter."""
+        if (yield from self.goes_on()):
+            return None
+        self.went_on = True
+        if not self.inside:
+            self.swallowed = (yield from lost_opener(self.s, self.words, self.wanted)) or self.swallowed
+        self.inside = max(0, self.inside - 1)
         return hit
 
     def call_begins(self) -> Scan[None]:
