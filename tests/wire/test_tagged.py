@@ -133,13 +133,13 @@ def test_what_is_written_is_read_at_every_cut(name: str, arguments: dict[str, An
 
 
 def sayable(code: str, hole: Tagged, follow: tuple[str, ...], given: Collection[str]) -> bool:
-    """Whether no closer in the value has something legal behind it, nothing looks like a closer that is missing, and no
-    parameter seems to be swallowed that was not given."""
+    """Whether no closer in the value has something legal or a tag behind it, nothing looks like a closer that is missing,
+    and no parameter seems to be swallowed that was not given."""
     closers = [hole.close.strip(), hole.quote[1]] if hole.quote else [hole.close.strip()]
     legal = (hole.open.strip(), *closers[:-1], *follow)
     behind = [part.lstrip() for closer in closers for part in code.split(closer)[1:]]
     return (
-        not any(part.startswith(legal) for part in behind)
+        not any(part.startswith((*legal, "<")) for part in behind)
         and "\n" + hole.open.strip() not in code
         and (follow[0] * 2 not in "".join(code.split()))
         and not any(closer in code and "<parameter=s>" in code for closer in ("</parameter>", *closers))
