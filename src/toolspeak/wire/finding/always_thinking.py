@@ -10,6 +10,7 @@ from functools import lru_cache
 from ...errors import TemplateError
 from ..dialect import Dialect
 from ..prompt.jinja import render_template
+from ..prompt.thinking_switch import thinking_variables
 from ..reading.lexicon import THINK, program
 from .model_names import plain
 
@@ -41,7 +42,7 @@ def _begins(template: str, d: Dialect) -> bool:
     try:
         prompts = [
             render_template(template, hi, None, variables=variables, now=DAY)
-            for variables in ({}, {"enable_thinking": False})
+            for variables in ({}, thinking_variables(template, False))
         ]
     except TemplateError:
         return False

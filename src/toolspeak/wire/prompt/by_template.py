@@ -13,11 +13,13 @@ from ...errors import TemplateError
 from ...schema.examples import in_words
 from ...types import Note, ToolCall
 from ..dialect import Dialect
+from ..reading.lexicon import THINK, program
 from .calls import declared
 from .conversation import PromptOptions, opened, tell
 from .conversation_form import id_form, joined_users, one_at_a_time, short_ids, text_apart, with_ids
 from .jinja import free_variables, render_template
 from .template_capabilities import SHORT, THOUGHTS, Abilities, abilities, speaks
+from .thinking_switch import thinking_variables
 from .turns import Turn, message_of
 
 TESTED = r"\b(?:set|for|macro)\s+(?:[\w,\s]{0,200},\s{0,9})?NAME\b|\bNAME\s*(?:\||is\b|or\b)|\b(?:el)?if\s+(?:[^%]{0,300}[^%.\w])?NAME\b"
@@ -75,9 +77,11 @@ def by_template(
         rows = _without_system(rows, notes)
     variables = dict(want.variables)
     if want.thinking is not None:
-        variables["enable_thinking"] = want.thinking
+        variables |= thinking_variables(template, want.thinking)
     job = TemplateJob(template, tools, variables, now, open_ended)
     prompt = job.render([row for _, row in rows])
+    if want.thinking is False and program(d, True).begins(prompt) == THINK:
+        notes.append(Note("thinking-not-off", "the template opens a thought in any case"))
     notes += _lost_texts(job, prompt, rows)
     notes += [Note("variable-not-given", name) for name in _missing_variables(template, variables, now)]
     return (_cut(prompt, rows[-1][1], notes) if open_ended else prompt), native

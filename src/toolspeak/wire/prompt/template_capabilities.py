@@ -14,6 +14,7 @@ from ...types import Tool, ToolCall
 from ..decode import parse
 from ..dialect import Dialect, JsonCall
 from .jinja import render_template
+from .thinking_switch import thinking_variables
 
 TOOL = {
     "type": "function",
@@ -97,7 +98,7 @@ def abilities(template: str) -> Abilities:
 
 
 def _attempt(template: str, messages: list[dict[str, Any]], tools: bool = True, think: bool = False) -> str:
-    variables = {"enable_thinking": True} if think else None
+    variables = thinking_variables(template, True) if think else None
     try:
         return render_template(template, messages, [TOOL] if tools else None, variables=variables, now=NOW)
     except TemplateError:
