@@ -14,8 +14,14 @@ from toolspeak.wire.reading.collect import collect
 
 HEADED = [d for d in TALKING if d.header and d.header.thought]
 THINKING = [d for d in TALKING if d.thinking and d.thinking.open.strip() and d.thinking.close.strip() and not d.header]
-ALWAYS = ["Qwen/QwQ-32B", "deepseek-ai/DeepSeek-R1", "Qwen/Qwen3-4B-Thinking-2507", "allenai/Olmo-3-32B-Think", "MiniMaxAI/MiniMax-M2", "stepfun-ai/Step-3.5-Flash", "zai-org/GLM-Z1-9B-0414"]  # fmt: skip
-MAY = ["Qwen/Qwen3-4B", "allenai/Olmo-3-7B-Instruct", "deepseek-ai/DeepSeek-V3.1", "zai-org/GLM-4.7"]
+ALWAYS = ["Qwen/QwQ-32B", "deepseek-ai/DeepSeek-R1", "Qwen/Qwen3-4B-Thinking-2507", "allenai/Olmo-3-32B-Think", "MiniMaxAI/MiniMax-M2", "stepfun-ai/Step-3.5-Flash", "zai-org/GLM-Z1-9B-0414", "ServiceNow-AI/Apriel-1.6-15b-Thinker", "ServiceNow-AI/Apriel-1.5-15b-Thinker"]  # fmt: skip
+MAY = [
+    "Qwen/Qwen3-4B",
+    "allenai/Olmo-3-7B-Instruct",
+    "deepseek-ai/DeepSeek-V3.1",
+    "zai-org/GLM-4.7",
+    "ServiceNow-AI/Apriel-5B-Instruct",
+]
 R1 = "{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}<｜User｜>{{ m.content }}{% else %}<｜Assistant｜>{{ m.content }}<｜end▁of▁sentence｜>{% endif %}{% endfor %}{% if add_generation_prompt %}{{ '<｜Assistant｜><think>\\n' }}{% endif %}"  # fmt: skip
 SWITCHED = R1.replace("<think>\\n' }}", "' }}{% if enable_thinking %}{{ '<think>\\n' }}{% endif %}")
 
@@ -52,6 +58,13 @@ def test_a_model_that_always_thinks_begins_inside_a_thought_where_its_prompt_is_
         assert (written.thought.strip(), written.text) == ("Hm.", "Hello")
     assert ts.parse("Hello", d, prompt="").text == "Hello"
     assert ts.parse("Hello", d, prompt="<|im_start|>assistant\n").text == "Hello"
+
+
+@pytest.mark.parametrize("name", [name for name in ALWAYS if "Apriel" in name])
+def test_the_marks_around_an_answer_of_apriel_are_left_out(name: str) -> None:
+    wire = "Okay, hm.\n[BEGIN FINAL RESPONSE]\nHello!\n[END FINAL RESPONSE]"
+    reply = ts.parse(wire, ts.detect(model=name), [])
+    assert (reply.thought, reply.text.strip()) == ("Okay, hm.", "Hello!")
 
 
 @pytest.mark.parametrize("name", MAY)

@@ -113,9 +113,14 @@ SURE: dict[str, tuple[str, ...]] = {
         "mistral-small-3-1-24b",
         "mistralai/Voxtral-Mini-3B-2507",  # its tekken.json says v7, as those of the Small 3.0 and 3.1
     ),
-    "mistral-v11": ("mistralai/Mistral-Small-3.2-24B-Instruct-2506", "mistral-small3.2:24b"),
+    "mistral-v11": (
+        "mistralai/Mistral-Small-3.2-24B-Instruct-2506",
+        "mistral-small3.2:24b",
+        "mistralai/Devstral-Small-2505",
+    ),
     "mistral-v13": (
         "devstral:24b",
+        "mistralai/Devstral-Small-2507",
         "mistral.ministral-3-8b-instruct",
         "mistralai/Mistral-Large-3-675B-Instruct-2512",
         "mistralai/mistral-large-2512",
@@ -134,7 +139,7 @@ SURE: dict[str, tuple[str, ...]] = {
     "kimi-k2": ("moonshot.kimi-k2-thinking", "accounts/fireworks/models/kimi-k2p5", "moonshotai/Kimi-Linear-48B-A3B"),
     "minimax-m1": ("MiniMaxAI/MiniMax-M1-80k", "minimax/minimax-01"),
     "minimax-m2": ("minimax.minimax-m2", "accounts/fireworks/models/minimax-m2p1"),
-    "gemma3": ("google.gemma-3-27b-it", "gemma3:12b", "gemma2", "google/gemma-2-9b-it"),
+    "gemma3": ("google.gemma-3-27b-it", "gemma3:12b", "gemma2", "google/gemma-2-9b-it", "google/medgemma-27b-text-it"),
     "granite3": ("ibm-granite/granite-3.3-8b-instruct", "granite3.1-dense:8b", "granite-3-8b-instruct"),
     "granite3.2": ("granite-3-2-8b-instruct", "granite3.2:8b"),
     "granite4": ("ibm-granite/granite-4.0-h-tiny", "granite4:3b"),

@@ -15,7 +15,7 @@ APRIEL = Dialect(
     before="\n",
     forms=((CALL,),),
     thinking=Thinking("Here are my reasoning steps:\n", "\n[BEGIN FINAL RESPONSE]\n"),
-    frame=("<|end|>",),
+    frame=("[END FINAL RESPONSE]", "<|end|>"),
     stop=("<|end|>",),
     control=(
         "<|begin_system|>",
@@ -26,6 +26,7 @@ APRIEL = Dialect(
         "<|end|>",
     ),
     models=("apriel",),
+    thinkers=("thinker",),
     speech=Speech(
         opening=(
             "You are provided with function signatures within <available_tools></available_tools> XML tags. You may call"
@@ -45,7 +46,6 @@ APRIEL = Dialect(
 APRIEL15 = replace(
     APRIEL,
     name="apriel1.5",
-    frame=("[END FINAL RESPONSE]", "<|end|>"),
     control=("<|system|>", "<|user|>", "<|assistant|>", "<|tool_result|>", "<|end|>"),
     models=("apriel-1.5",),
 )

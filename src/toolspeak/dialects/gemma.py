@@ -17,7 +17,7 @@ GEMMA3 = Dialect(
     thinking=None,
     stop=("<end_of_turn>",),
     control=("<bos>", "<start_of_turn>", "<end_of_turn>"),
-    models=("gemma-3", "gemma-2"),
+    models=("gemma-3", "gemma-2", "medgemma"),
     speech=Speech(results=Results(each=("```tool_output\n", RESULT, "\n```"))),
 )
 

@@ -64,7 +64,10 @@ MISTRAL_V11 = Dialect(
     stop=("</s>",),
     control=CONTROL,
     id_length=9,
-    models=("mistral-small-3.2", "mistral-small-2506", "magistral-small-2506", "mistral-medium"),
+    models=(
+        *("mistral-small-3.2", "mistral-small-2506", "magistral-small-2506", "mistral-medium"),
+        *("devstral-small-2505", "devstral-small-1.0"),
+    ),
 )
 
 MISTRAL_V13 = replace(

@@ -75,16 +75,18 @@ def by_template(
         rows = [(i, dict(message)) for i, message in enumerate(tell(turns, d, want, []))]
     if not known.system and rows[0][1]["role"] == "system":
         rows = _without_system(rows, notes)
-    variables = dict(want.variables)
-    if want.thinking is not None:
-        variables |= thinking_variables(template, want.thinking)
+    variables = {**want.variables, **thinking_variables(template, want.thinking)}
     job = TemplateJob(template, tools, variables, now, open_ended)
     prompt = job.render([row for _, row in rows])
-    if want.thinking is False and program(d, True).begins(prompt) == THINK:
-        notes.append(Note("thinking-not-off", "the template opens a thought in any case"))
+    notes += _unwanted_thought(prompt, d) if want.thinking is False else []
     notes += _lost_texts(job, prompt, rows)
     notes += [Note("variable-not-given", name) for name in _missing_variables(template, variables, now)]
     return (_cut(prompt, rows[-1][1], notes) if open_ended else prompt), native
+
+
+def _unwanted_thought(prompt: str, d: Dialect) -> list[Note]:
+    opens = program(d, True).begins(prompt) == THINK
+    return [Note("thinking-not-off", "the template opens a thought in any case")] if opens else []
 
 
 def _missing_variables(template: str, variables: Mapping[str, object], now: datetime | None) -> list[str]:

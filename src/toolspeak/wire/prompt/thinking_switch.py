@@ -33,9 +33,11 @@ DAY = datetime(2000, 1, 1)
 """A date for templates that write one; its value does not matter."""
 
 
-def thinking_variables(template: str, thinking: bool) -> Mapping[str, Any]:
+def thinking_variables(template: str, thinking: bool | None) -> dict[str, Any]:
     """The variables that switch thinking on or off in this template: `enable_thinking`, and its own if it has
-    another."""
+    another; none for the template's default."""
+    if thinking is None:
+        return {}
     switch = _switch(template)
     return {"enable_thinking": thinking} | ({switch[0]: switch[1 if thinking else 2]} if switch else {})
 
