@@ -45,6 +45,7 @@ class StringReader(Machine):
         self.stack = self.brackets.stack
         self.quote = self.syntax.quotes[hole.quotes[0]]
         self.in_key = self.odd = False
+        self.formatted = self.placeholder = False
         self.watch = Watch(named=True)
 
     def visible(self) -> str:
@@ -73,9 +74,11 @@ class StringReader(Machine):
         self.s.pos = opener.end()
         self.mode = self.content
         self.watch.begin()
+        self.formatted, self.placeholder = "f" in prefix, False
         if not joined:
             self.odd = False
-            if (m := self.quote.whole(self.s.text, opener.end())) and self.closes(m.end()) is True:
+            m = None if self.formatted else self.quote.whole(self.s.text, opener.end())
+            if m and self.closes(m.end()) is True:
                 self.s.pos = m.end()
                 return self.shut(f'"{m[1]}"')
             self.emit('"')
@@ -92,8 +95,9 @@ class StringReader(Machine):
                 self.emit(quote.json(piece))
                 watch.content += piece
                 s.pos = end
+                self.placeholder |= self.formatted & ("{" in piece)
             if end == len(text):
-                watch.let_pass(s, quote.lane, ArgumentsDelta if self.streams else None)
+                watch.let_pass(s, quote.lane, ArgumentsDelta if self.streams > self.formatted else None)
                 return False
             step = self.escape() if text[end] == "\\" and quote.slash else self.mark()
             if not step:
@@ -112,6 +116,8 @@ class StringReader(Machine):
                 s.pos += 1
             return here is False
         ends = self.closes(s.pos + len(quote))
+        if ends:
+            self.formatted_ends()
         if ends is False:
             self.odd = True
             self.note("quote-in-string", "")
@@ -133,6 +139,11 @@ class StringReader(Machine):
             return False
         s.pos += len(quote)
         return True
+
+    def formatted_ends(self) -> None:
+        """An f-string with a placeholder is an expression: the model means the value of a variable."""
+        if self.placeholder:
+            self.note("expression", "a placeholder in an f-string")
 
     def another(self) -> bool:
         """The next of several adjacent strings that are one."""
