@@ -273,3 +273,13 @@ def test_a_role_that_there_is_not_is_told_before_anything_is_sent() -> None:
     assert not model.requests
     for role in ("developer", "tool", "function", "assistant"):
         ts.decide([{"role": "user", "content": "x"}, {"role": role, "content": "x", "tool_call_id": "1"}], model=model)  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("thoughts", ["drop", "", None, True])
+def test_a_wrong_value_of_thoughts_is_named(thoughts: Any) -> None:
+    for use in (
+        lambda: ts.parse("Hi", "hermes", [], thoughts=thoughts),
+        lambda: ts.Decoder("hermes", thoughts=thoughts),
+    ):
+        with pytest.raises(ts.UsageError, match='thoughts: expected "split" or "keep"'):
+            use()

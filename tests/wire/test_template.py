@@ -152,3 +152,15 @@ def test_real_templates() -> None:
             for text in ("Be nice.", "Weather?", "weather", "Paris", "21"):
                 assert text in rendered.prompt, path.name
             assert ("Look:" in rendered.prompt) != ("text-lost" in lost), path.name
+
+
+@pytest.mark.parametrize("use", ["foo | upper", 'foo | join(",")', "(foo | trim)", "foo|lower"])
+def test_a_variable_without_a_value_is_noted_behind_a_filter_too(use: str) -> None:
+    notes = render(MESSAGES[:1], [], HERMES, template=f"{{{{ {use} }}}}").notes
+    assert ("variable-not-given", "foo") in [(note.rule, note.detail) for note in notes]
+
+
+@pytest.mark.parametrize("use", ["foo | default('x')", "foo|d(1)", "foo is defined", "foo or 1", "1 if foo"])
+def test_a_variable_that_the_template_tests_for_is_not_noted(use: str) -> None:
+    notes = render(MESSAGES[:1], [], HERMES, template=f"{{{{ {use} }}}}").notes
+    assert "variable-not-given" not in {note.rule for note in notes}

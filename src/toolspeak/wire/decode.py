@@ -37,6 +37,8 @@ class Decoder:
         ids: Callable[[], str] | None = None,
         decoded: Decoded | None = None,
     ) -> None:
+        if thoughts not in ("split", "keep"):
+            raise UsageError(f'thoughts: expected "split" or "keep", received {thoughts!r}')
         by_name = None if tools is None else {tool.name: tool for tool in tools}
         # Control markers that were defused in the prompt are restored in the reply.
         self.restorer = Restorer() if was_broken(prompt) else None

@@ -22,7 +22,7 @@ from .template_capabilities import SHORT, THOUGHTS, Abilities, abilities, speaks
 from .thinking_switch import thinking_variables
 from .turns import Turn, message_of
 
-TESTED = r"\b(?:set|for|macro)\s+(?:[\w,\s]{0,200},\s{0,9})?NAME\b|\bNAME\s*(?:\||is\b|or\b)|\b(?:el)?if\s+(?:[^%]{0,300}[^%.\w])?NAME\b"
+TESTED = r"\b(?:set|for|macro)\s+(?:[\w,\s]{0,200},\s{0,9})?NAME\b|\bNAME\s*(?:\|\s*d(?:efault)?\b|is\b|or\b)|\b(?:el)?if\s+(?:[^%]{0,300}[^%.\w])?NAME\b"
 """Shows that a template sets the variable NAME somewhere, or tests whether it exists."""
 MOST_VARIABLES = 50
 """The most variables of a template that are examined."""
