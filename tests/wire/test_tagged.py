@@ -139,7 +139,8 @@ def sayable(code: str, hole: Tagged, follow: tuple[str, ...], given: Collection[
     legal = (hole.open.strip(), *closers[:-1], *follow)
     behind = [part.lstrip() for closer in closers for part in code.split(closer)[1:]]
     return (
-        not any(part.startswith((*legal, "<")) for part in behind)
+        not any(part.startswith(legal) for part in behind)
+        and not any(closer + "<" in "".join(code.split()) for closer in closers)
         and "\n" + hole.open.strip() not in code
         and (follow[0] * 2 not in "".join(code.split()))
         and not any(closer in code and "<parameter=s>" in code for closer in ("</parameter>", *closers))

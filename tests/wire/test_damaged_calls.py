@@ -1,0 +1,41 @@
+"""A damaged call is never whole with fewer arguments than were written: foreign text inserted, or a character deleted, at every
+place of a call in every dialect."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from toolspeak.dialects import get, names
+from toolspeak.types import Tool, ToolCall
+from toolspeak.wire.decode import parse
+from toolspeak.wire.dialect import Dialect
+from toolspeak.wire.prompt.calls import write_calls
+
+PROPERTIES = {"path": {"type": "string"}, "dry_run": {"type": "boolean"}}
+TOOLS = [Tool("delete_file", "", {"type": "object", "properties": PROPERTIES, "required": ["path"]})]
+ARGUMENTS = {"path": "/data", "dry_run": True}
+FOREIGN = ["XYZZY", " Only if you agree. ", "}", "]", '"', ", ", "\n\n", "<"]
+"""Texts of which a model may write one where it does not belong."""
+
+
+def written(d: Dialect) -> str:
+    return write_calls([ToolCall("1", "delete_file", ARGUMENTS)], d)
+
+
+def damaged(text: str) -> list[str]:
+    places = range(text.index("delete_file") + len("delete_file"), len(text))
+    inserted = [text[:at] + foreign + text[at:] for at in places for foreign in FOREIGN]
+    return inserted + [text[:at] + text[at + 1 :] for at in places]
+
+
+@pytest.mark.parametrize("d", [d for d in map(get, names()) if d.call], ids=lambda d: d.name)
+def test_a_damaged_call_is_not_whole_with_fewer_arguments(d: Dialect) -> None:
+    wrong = [
+        (text, call.json, [note.rule for note in call.notes])
+        for text in damaged(written(d))
+        for call in parse(text, d, TOOLS).calls
+        if call.whole and len(json.loads(call.json)) < len(ARGUMENTS) and "plain-argument" not in str(call.notes)
+    ]
+    assert wrong == []
