@@ -94,6 +94,12 @@ DOUBTFUL = [
     *(("kimi-k3", f'<|open|>tools<|sep|><|open|>call tool="delete" index="1"<|sep|><|open|>argument key="path" type="string"<|sep|>/data{part}<|close|>call<|sep|><|close|>tools<|sep|>') for part in (
         "argument<|sep|>", "<|close|>argument", "<|close|>", "<|sep|>",
     )),
+    # an object without its brace, and without the beginning of its first key, where a text may replace the object
+    *((name, before + arguments + after) for arguments in ('path": "/data", "dry_run": true}', 'h": "/data"}', '"dry_run": true}') for name, before, after in (
+        ("react", "Action: delete\nAction Input: ", ""),
+        ("functionary-v3", ">>>delete\n", ""),
+        ("cwm", "<tool: delete>\n", "\n</tool>"),
+    )),
     # a value that is to be worked out
     ("hermes", '<tool_call>{"name": "delete", "arguments": {"path": "/da" + "ta"}}</tool_call>'),
     ("pythonic", '[delete(path="/da" + "ta")]'),

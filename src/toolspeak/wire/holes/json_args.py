@@ -57,7 +57,8 @@ IN_JSON = IN_QUOTED['"']
 HALF_TWICE = ("\\", "\\\\", "\\\\\\")
 SIMPLE = re.compile(r"\\(.)").sub
 A_STRING = re.compile(rf'"(?:[^"\\\n]|\\.){{0,{CAP}}}"').match
-A_KEY = re.compile(rf'"([^"\\\n]{{0,{CAP}}})"\s{{0,{GAP}}}:').match
+REST_OF_KEY = re.compile(rf'"?([^"\\\n]{{1,{CAP}}})"\s{{0,{GAP}}}:').match
+HALF_KEY = re.compile(rf'"?([^"\\\n]{{0,{CAP}}})(?:"\s{{0,{GAP}}})?\Z').match
 HALF_STRING = re.compile(rf'"(?:[^"\\\n]|\\.){{0,{CAP}}}\\?\Z').match
 
 
@@ -135,7 +136,7 @@ def read_hole(
         return False
     yield from blank(s)
     text = yield from _only_string(s, follow)
-    key = _first_key(s, schema, text)
+    key = yield from _first_key(s, schema, text)
     s.note("plain-argument", key)
     s.emit_arguments(f"{{{quoted(key)}: ")
     if text:
@@ -148,15 +149,25 @@ def read_hole(
     return True
 
 
-def _first_key(s: State, schema: Mapping[str, Any], text: str) -> str:
+def _first_key(s: State, schema: Mapping[str, Any], text: str) -> Scan[str]:
     """The property whose value the text here is; `text` if it is one string. Raises Malformed if it is an object that
-    lacks its brace."""
+    lacks its brace, and perhaps the beginning of its first key."""
     properties: object = schema.get("properties")
-    names: Mapping[str, Any] = cast("Mapping[str, Any]", properties) if isinstance(properties, Mapping) else {}
-    key = None if text else A_KEY(s.text, s.pos)
-    if key and key[1] in names:
+    names = tuple(cast("Mapping[str, Any]", properties)) if isinstance(properties, Mapping) else ()
+    if (yield from _ends_key(s, () if text else names)):
         raise Malformed("an object without its brace")
     return next(iter(names), "input")
+
+
+def _ends_key(s: State, names: tuple[str, ...]) -> Scan[bool]:
+    """Whether the end of one of these keys comes next, with its quote and its colon. Consumes nothing."""
+    while not s.closed:
+        half = HALF_KEY(s.text, s.pos)
+        if not any(half[1] in name for name in names if half):
+            break
+        yield
+    key = REST_OF_KEY(s.text, s.pos)
+    return any(name.endswith(key[1]) for name in names) if key else False
 
 
 def _unescaped(s: Source) -> Scan[bool]:
