@@ -11,8 +11,15 @@ from collections.abc import Callable
 
 PIECE = 100_000
 """Characters that are searched in one step."""
-BLANKS = r" \t\xa0\u1680\u2000-\u200d\u202f\u205f\u2060\u3000\ufeff"
-"""Invisible characters with a width, for a character class."""
+IGNORABLE = (
+    r"\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160"
+    r"\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+    r"\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+"""Characters that print as nothing: Unicode's categories Cc (without those that begin a line) and Cf, and its property
+Default_Ignorable_Code_Point. For a character class."""
+BLANKS = rf" \t\xa0\u1680\u2000-\u200a\u202f\u205f\u3000{IGNORABLE}"
+"""Spaces (category Zs), tabs and characters that print as nothing, for a character class."""
 BLANK = re.compile(f"[{BLANKS}]*")
 
 

@@ -6,7 +6,8 @@ that may continue as a marker in the following text, whatever that is, is defuse
 model copies.
 
 A label is a marker that is a word and a colon at the beginning of a line (`Observation:`), in capitals or not, with
-Markdown's marks and spaces around it or not (`**ASSISTANT** :`). There the space goes before the colon.
+Markdown's marks and spaces around it or not (`**ASSISTANT** :`, `1. User:`), and with characters that print as nothing
+around or in it. There the space goes before the colon.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from ...types import Message, Note, Request, Tool, ToolCall
 from ..dialect import Dialect
 from ..marker_forms import BREAKABLE, LABEL, SYMBOL
 from ..memo import Memo
-from ..nonblocking_replace import BLANKS, replaced
+from ..nonblocking_replace import BLANKS, IGNORABLE, replaced
 from .known_markers import ALSO_SHAPES, SHAPES, beginning, control_markers
 from .turns import Turn
 
@@ -36,7 +37,9 @@ NOTED = 1_000
 """The most notes of one conversation; further defused markers are not noted one by one."""
 MARKS = "*_~`#>"
 """Marks of Markdown that may be around a label."""
-BEFORE_COLON = r"[A-Za-z_`> \t\xa0\u1680\u2000-\u200a\u200c\u200d\u202f\u205f\u2060\u3000\ufeff]"
+LIST_MARKS = rf"[-+|\u2800{MARKS}{BLANKS}]|[0-9]{{1,9}}[.)]"
+"""What Markdown may have before a label: also the marks of lists and tables. A blank of Braille prints as nothing."""
+BEFORE_COLON = rf"(?!{INVISIBLE})[A-Za-z_`>{BLANKS}]"
 """What the colon of a label may follow: any letter, mark or blank but the zero-width space, and but a symbol, after
 which the space is that of a symbol."""
 BROKEN = re.compile(f"({SYMBOL}){INVISIBLE}|(?<={BEFORE_COLON}){INVISIBLE}(?={INVISIBLE}*[:：])")
@@ -53,7 +56,7 @@ TAIL = 128
 REMOVAL = re.compile(r"""replace\(\s*(?:'([^'\n]{1,60})'|"([^"\n]{1,60})")\s*,\s*(?:''|"")\s*\)""")
 """Where a chat template removes a word from a text."""
 
-AHEAD = 200
+AHEAD = 800
 """Context after a marker's bracket or a label's line start, besides whitespace and the marker itself."""
 
 Clean = Callable[[str], str]
@@ -152,8 +155,9 @@ def _after_removal(text: str, removed: Sequence[str]) -> Iterator[str]:
 
 def _labels(markers: tuple[str, ...]) -> re.Pattern[str]:
     """A label at the beginning of a line, or a character before zero-width spaces and a colon."""
-    labels = [rf"[{BLANKS}]{{1,9}}".join(marker[:-1].split()) for marker in markers if LABEL.fullmatch(marker)]
-    before, behind = rf"[{BLANKS}]*[{MARKS}{BLANKS}]{{0,12}}", rf"[{MARKS}{BLANKS}]{{0,12}}[{BLANKS}]*"
+    words = (map(f"[{IGNORABLE}]{{0,9}}".join, marker[:-1].split()) for marker in markers if LABEL.fullmatch(marker))
+    labels = [rf"[{BLANKS}]{{1,9}}".join(label) for label in words]
+    before, behind = rf"[{BLANKS}]*+(?:{LIST_MARKS}){{0,12}}", rf"[{MARKS}{BLANKS}]{{0,12}}[{BLANKS}]*"
     label = rf"(?:^|(?<=[{LINES}]))({before}(?i:{'|'.join(labels) or '(?!)'}){behind})(?=[:：])"
     return re.compile(rf"{label}|{BEFORE_COLON}(?={INVISIBLE}+[:：])", re.MULTILINE)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from ...events import ArgumentsDelta, CallEnd, CallStart, Event, TextDelta, ThoughtDelta
 from ..marker_forms import SYMBOL
@@ -17,19 +17,19 @@ from ..prompt.control_markers import BEFORE_COLON, INVISIBLE, restore
 
 _SPACE = rf"(?:{INVISIBLE}|\\u200[bB])"
 _HEX = "[0-9a-fA-F]"
-_HALF = r"\\u[dD]83[c-eC-E]"
-_ESCAPE = rf"(?:{_HALF})?\\u{_HEX}{{4}}"
-_BLANK = r"\\(?:t|u(?:00[aA]0|1680|20(?:0[0-9aAcCdD]|2[fF]|5[fF]|60)|3000|[fF][eE][fF]{2}))"
+_HALF = rf"\\u[dD][89aAbB]{_HEX}{{2}}"
+_ESCAPE = rf"(?:{_HALF}\\u[dD][c-fC-F]{_HEX}{{2}}|\\u{_HEX}{{4}}|\\[bt])"
 _IN_JSON = re.compile(
-    rf"({SYMBOL}){_SPACE}|({BEFORE_COLON}|{_BLANK}){_SPACE}(?={_SPACE}*(?:[:：]|\\u[fF]{{2}}1[aA]))|({_ESCAPE}){_SPACE}"
-    rf"|\\(?:u{_HEX}{{4}}|[^u])",
+    rf"({SYMBOL}){_SPACE}|({BEFORE_COLON}){_SPACE}(?={_SPACE}*(?:[:：]|\\u[fF]{{2}}1[aA]))"
+    rf"|({_ESCAPE}){_SPACE}(?=({_SPACE}*(?:[:：]|\\u[fF]{{2}}1[aA]))?)|\\(?:u{_HEX}{{4}}|[^u])",
     re.DOTALL,
 )
 """A defused symbol or label in JSON text, where either may be escaped; other escapes are skipped."""
 _LETTER = rf"(?<!\\)(?:\\\\)*(?<!\\u{_HEX}{{3}}){BEFORE_COLON}"
-_LAST = re.compile(rf"(?:{SYMBOL}|(?<!\\)(?:\\\\)*(?:{_BLANK}|{_HALF}|({_ESCAPE}))|{_LETTER}){_SPACE}*\Z")
+_LAST = re.compile(rf"(?:{SYMBOL}|(?<!\\)(?:\\\\)*(?:{_HALF}|({_ESCAPE}))|{_LETTER}){_SPACE}*\Z")
 """What a zero-width space may follow, at the end; the last letter of an escape is none."""
 _SYMBOL = re.compile(SYMBOL).fullmatch
+_BEFORE_SPACE = re.compile(f"{SYMBOL}|{BEFORE_COLON}").fullmatch
 _PARTIAL = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _SPACES = re.compile(f"{INVISIBLE}+\\Z")
 
@@ -92,7 +92,7 @@ class Restorer:
         cut = len(text)
         if (partial := _PARTIAL.search(text)) and _escapes(text, partial.start()):
             cut = partial.start()
-        if (last := _LAST.search(text[:cut])) and (not last[1] or _is_symbol(last[1])):
+        if (last := _LAST.search(text[:cut])) and (not last[1] or _is(_BEFORE_SPACE, last[1])):
             cut = last.start()
         self._buffer = text[cut:]
         return _IN_JSON.sub(_restored, text[:cut])
@@ -100,12 +100,15 @@ class Restorer:
 
 def _restored(match: re.Match[str]) -> str:
     """The match without the space that defused it."""
-    return match[1] or match[2] or (match[3] if match[3] and _is_symbol(match[3]) else match[0])
+    before = match[1] or match[2]
+    if match[3] and _is(_BEFORE_SPACE if match[4] else _SYMBOL, match[3]):
+        before = match[3]
+    return before or match[0]
 
 
-def _is_symbol(escape: str) -> bool:
-    """Whether a marker may begin with this character, written as an escape of JSON."""
-    return _SYMBOL(json.loads(f'"{escape}"')) is not None
+def _is(kind: Callable[[str], re.Match[str] | None], escape: str) -> bool:
+    """Whether this character, written as an escape of JSON, is of that kind."""
+    return kind(json.loads(f'"{escape}"')) is not None
 
 
 def _text_of(event: TextDelta | ThoughtDelta | ArgumentsDelta) -> str:
