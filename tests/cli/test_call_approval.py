@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from toolspeak.cli import call_approval
 from toolspeak.cli.call_approval import KEYS, Approver
 from toolspeak.display import unhidden
 from toolspeak.types import ToolCall
@@ -103,6 +104,25 @@ def test_a_paste_is_no_answer(paste: str) -> None:
         threading.Thread(target=screen.type, args=(paste,), daemon=True).start()
 
     with asking(ToolCall("1", "remove", {"path": "a"}), early) as (screen, answers):
+        screen.until(f"{KEYS} ")
+        assert answers == []
+        screen.type("n\n")
+    assert answers == ["the user declined"]
+
+
+def test_what_arrives_while_the_input_is_discarded_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A paste that comes in pieces: each time the input is empty, a little later the next piece is there."""
+    outsides: list[Screen] = []
+    pieces, discard = iter(["y\n"] * 6), termios.tcflush
+
+    def flush(number: int, queue: int) -> None:
+        discard(number, queue)
+        if piece := next(pieces, ""):
+            outsides[0].type(piece)
+
+    monkeypatch.setattr(termios, "tcflush", flush)
+    monkeypatch.setattr(call_approval, "QUIET", 0.5)  # a busy machine takes its time to pass a piece on
+    with asking(ToolCall("1", "remove", {"path": "a"}), outsides.append) as (screen, answers):
         screen.until(f"{KEYS} ")
         assert answers == []
         screen.type("n\n")

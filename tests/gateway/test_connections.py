@@ -44,6 +44,7 @@ def test_answers_that_are_not_read_do_not_pile_up(serve_models: Callable[..., An
     told = asyncio.run(go())
     assert told.count(b"HTTP/1.1 200") <= 4 * WAITING  # of 100,000
     assert b"HTTP/1.1 429" in told
+    assert f"more than {WAITING} requests".encode() in told  # and not the bytes, which take thousands of them
 
 
 def test_requests_in_a_row_are_answered_in_their_order(serve_models: Callable[..., Any]) -> None:

@@ -34,7 +34,8 @@ DIALECT = '<tool_call>\n{"name": "add", "arguments": {"a": "%d"}}\n</tool_call>\
 
 
 class Endless:
-    """A model that writes one thing without end, and counts what was taken of it."""
+    """A model that writes one thing without end, and counts what was taken of it. If nobody ends it, it stops far
+    above the limit, so that a test fails and does not hang."""
 
     name = "endless"
 
@@ -48,7 +49,7 @@ class Endless:
         try:
             for event in self.first:
                 yield event
-            while True:
+            while self.taken < 4 * SMALL:
                 for event in self.forever:
                     self.taken += 1
                     yield event
@@ -76,6 +77,20 @@ KINDS: dict[str, tuple[Endless, str]] = {
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reply_size_limits, "CHARACTERS", SMALL)
     monkeypatch.setattr(reply_size_limits, "LIKELIHOODS", 300 * SMALL)
+
+
+@pytest.mark.parametrize("kind", [TextDelta, ThoughtDelta, ArgumentsDelta])
+def test_a_reply_may_have_twelve_million_characters(kind: type[TextDelta | ThoughtDelta | ArgumentsDelta]) -> None:
+    bounds = reply_size_limits.ReplyBounds()
+    assert bounds.takes(kind("x" * 12_000_000))
+    assert not bounds.takes(kind("x"))
+
+
+@pytest.mark.parametrize(("event", "count"), [(CallStart("f", "c"), 128), (Noted(Note("fence", "x")), 10_000)])
+def test_a_reply_may_have_so_many_calls_and_notes(event: Event, count: int) -> None:
+    bounds = reply_size_limits.ReplyBounds()
+    assert all(bounds.takes(event) for _ in range(count))
+    assert not bounds.takes(event)
 
 
 @pytest.mark.usefixtures("small")
