@@ -39,3 +39,22 @@ def test_a_damaged_call_is_not_whole_with_fewer_arguments(d: Dialect) -> None:
         if call.whole and len(json.loads(call.json)) < len(ARGUMENTS) and "plain-argument" not in str(call.notes)
     ]
     assert wrong == []
+
+
+BARE = {
+    "llama3-json": '{"name": "delete_file", "parameters": {"path": "/data"}%s',
+    "granite-20b-fc": '<function_call> {"name": "delete_file", "arguments": {"path": "/data"}%s',
+    "tool-json": '{"tool": "delete_file", "tool_input": {"path": "/data"}%s',
+    "gigachat3.1": '<|function_call|>{"name": "delete_file", "arguments": {"path": "/data"}%s',
+}
+
+
+@pytest.mark.parametrize("name", BARE)
+@pytest.mark.parametrize(
+    "behind", ["XYZZY}", ", dry_run=True}", " dry_run: true}", ', "message":, "dry_run": true}', "\nOnly if you agree."]
+)
+def test_an_object_without_its_brace_is_not_whole_if_something_follows(name: str, behind: str) -> None:
+    (call,) = parse(BARE[name] % behind, get(name), TOOLS).calls
+    assert (call.name, call.whole) == ("delete_file", False)
+    (call,) = parse(BARE[name] % "", get(name), TOOLS).calls
+    assert (call.arguments, call.whole) == ({"path": "/data"}, True)

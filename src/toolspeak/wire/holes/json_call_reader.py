@@ -93,8 +93,8 @@ def _members(s: State, o: _Object) -> Scan[None]:
 
 
 def _unclosed(s: State, o: _Object) -> None:
-    """The object has no closer."""
     s.note("unclosed-object")
+    o.call.unclosed = True
     if key := misplaced(o.hole, "".join(o.arguments), s.schema(o.call).get("required") or ()):
         s.note("misplaced-key", key)
 

@@ -131,6 +131,7 @@ def break_off(s: State, closers: tuple[str, ...], openers: tuple[str, ...], why:
     s.note("cut" if cut else "malformed", str(why))
     if s.open_call:
         s.end_call(s.open_call, whole=False)
+    s.doubtful |= s.complete_call is not None and not cut
     s.end_complete_call()
     if not closers:
         return

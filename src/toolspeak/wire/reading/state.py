@@ -43,7 +43,8 @@ class Call:
     """A call being read.
 
     `guard`: it counts only for an offered tool; `strict`: the tool must be offered by name. `filled`: its arguments
-    are complete, whatever happens to its closer. `open_ended`: nothing closes it.
+    are complete, whatever happens to its closer. `open_ended`: nothing closes it. `unclosed`: its object has no brace
+    at its end.
     """
 
     guard: bool = False
@@ -55,6 +56,7 @@ class Call:
     filled: bool = False
     ended: bool = False
     open_ended: bool = False
+    unclosed: bool = False
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
