@@ -96,9 +96,8 @@ def _ended_by(s: State, p: Program, closed: bool) -> Scan[None]:
 def _unclosed(s: State, p: Program) -> Scan[None]:
     """The call has no closer. Takes note of what follows if that may belong to it. Without a brace, anything may."""
     c = yield from following(s)
-    known = not c or (c == "{" and c in p.legal)
     belongs = c in BELONGS or (s.complete_call is not None and s.complete_call.unclosed)
-    if belongs and not known and not (yield from at(s, *p.legal, eat=False)):
+    if c and belongs and (c != "{" or c not in p.legal) and not (yield from at(s, *p.legal, eat=False)):
         s.note("trailing-text", (yield from beginning(s)))
 
 
