@@ -7,6 +7,7 @@ import asyncio
 import importlib
 import inspect
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -266,13 +267,40 @@ def test_a_stop_that_is_none_is_refused(stop: Any) -> None:
         ts.run("Hi", model=ts.Scripted(["Hi"]), stop=stop)
 
 
+CALLED: Any = {
+    "role": "assistant",
+    "content": None,
+    "tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+}
+
+
 def test_a_role_that_there_is_not_is_told_before_anything_is_sent() -> None:
     model = ts.Scripted("Hi.", repeat=True)
     with pytest.raises(ts.UsageError, match=r"message 1: expected a role of .*, got 'usr'. Did you mean 'user'\?"):
         ts.run([{"role": "system", "content": "x"}, {"role": "usr", "content": "x"}], model=model)
     assert not model.requests
     for role in ("developer", "tool", "function", "assistant"):
-        ts.decide([{"role": "user", "content": "x"}, {"role": role, "content": "x", "tool_call_id": "1"}], model=model)  # type: ignore[list-item]
+        ts.decide([CALLED, {"role": role, "content": "x", "tool_call_id": "1"}], model=model)  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    ("messages", "words"),
+    [
+        ([{"role": "tool", "tool_call_id": "1", "content": "5"}, CALLED], "message 0: no call before this result has the id '1'"),
+        ([CALLED, {"role": "tool", "tool_call_id": "2", "content": "5"}], "message 1: no call before this result has the id '2'"),
+        ([CALLED, {"role": "tool", "tool_call_id": ["1"], "content": "5"}], "message 1: no call before this result has the id"),
+        ([{"role": "user", "content": "x"}, {"role": "tool", "content": "5"}], "message 1: there is no call before this result"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("capabilities", [["tools"], []])
+def test_a_result_without_its_call_is_refused(messages: Any, words: str, capabilities: Any) -> None:
+    """As hosted APIs do: the model would read the result of nothing."""
+    model = ts.Scripted("Hi.", repeat=True, capabilities=capabilities)
+    with pytest.raises(ts.UsageError, match=re.escape(words)):
+        ts.run(messages, system="s", model=model)
+    assert not model.requests
+    for answer in ({"tool_call_id": "1"}, {}):  # some APIs have no ids
+        assert ts.run([CALLED, {"role": "tool", "content": "5", **answer}], model=model).text == "Hi."
 
 
 @pytest.mark.parametrize("thoughts", ["drop", "", None, True])

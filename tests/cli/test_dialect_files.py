@@ -67,7 +67,8 @@ def test_each_door_takes_a_name_and_a_file(files: Path, dialect: str) -> None:
         ("It is sunny.", "expected one call of weather in the dialect hermes, found none"),
         (TEXTS["hermes"] * 2, "found 2: weather, weather"),
         (TEXTS["hermes"].replace("weather", "other"), "expected one call of weather in the dialect hermes, found"),
-        (TEXTS["hermes"][:45], "is cut off|found none"),
+        (TEXTS["hermes"][:45], "it was cut off: the reply ended before the call did"),
+        (TEXTS["hermes"].replace('"}', '"}, "x": 1', 1), "can be read in more than one way .unknown-key: x"),
     ],
 )
 def test_no_call_is_run_that_was_not_written(text: str, words: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ..api.json_stream import records
 from ..errors import UsageError
 from ..schema.phrases import beginning
 from ..schema.suggestions import did_you_mean, near
@@ -18,6 +19,7 @@ def with_text(message: Message, text: str) -> Message:
     return {**message, "content": f"{content}\n\n{text}" if content else text}
 
 
+BOTH = "Keep the assistant message with the call, or leave out the result"
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 """The roles of messages; `function` was OpenAI's first name for `tool`."""
 
@@ -44,4 +46,20 @@ def conversation(prompt: str | Sequence[Message], system: str | None) -> list[Me
             raise UsageError(f"message {i}: expected a role of {', '.join(ROLES)}, got {role!r:.80}.{meant}")
     if not messages:
         raise UsageError("expected a question or at least one message, received an empty list")
+    _check_results(messages)
     return [*first, *messages]
+
+
+def _check_results(messages: Sequence[Message]) -> None:
+    """Raises UsageError for a result of a call that is not in the messages before it. Hosted APIs refuse it, and other
+    models would read a result of nothing. A result without an id belongs to the first call that has none."""
+    called: set[str] = set()
+    for i, message in enumerate(messages):
+        called |= {str(call.get("id")) for call in records(message.get("tool_calls"))}
+        if message.get("role") != "tool":
+            continue
+        key = message.get("tool_call_id")
+        if key and str(key) not in called:
+            raise UsageError(f"message {i}: no call before this result has the id {key!r:.100}. {BOTH}")
+        if not called:
+            raise UsageError(f"message {i}: there is no call before this result. {BOTH}")

@@ -12,6 +12,7 @@ from ..options import Command, complete_file, dialect_option, piped_text
 
 if TYPE_CHECKING:
     from ...toolbox import Toolbox
+    from ...types import ToolCall
     from ...wire.dialect import Dialect
 
 
@@ -51,9 +52,8 @@ def call(ctx: click.Context, target: str, arguments: str, dialect: Dialect | Non
     values = _parsed(text) if dialect is None else {}
     with answers() as out:
         box = _one_tool(target)
-        if dialect is not None:
-            values = _read(text, dialect, box)
-        checked = box.validate({"name": next(iter(box)).name, "arguments": values})
+        wanted = {"name": next(iter(box)).name, "arguments": values} if dialect is None else _read(text, dialect, box)
+        checked = box.validate(wanted)
         if checked.call is None or checked.error is not None:
             _refuse(ctx, checked.error)
             return
@@ -65,8 +65,8 @@ def call(ctx: click.Context, target: str, arguments: str, dialect: Dialect | Non
             out.line(result_text(value, None))
 
 
-def _read(text: str, dialect: Dialect, box: Toolbox) -> dict[str, Any]:
-    """Return the arguments of the one call in a model's output. Raises UsageError for no call or several."""
+def _read(text: str, dialect: Dialect, box: Toolbox) -> ToolCall:
+    """Return the one call in a model's output. Raises UsageError for no call or several."""
     from ...text import parse
 
     (tool,) = box
@@ -75,10 +75,7 @@ def _read(text: str, dialect: Dialect, box: Toolbox) -> dict[str, Any]:
     if named != [tool.name]:
         received = f"found {len(named)}: {', '.join(named)}" if named else "found none"
         raise UsageError(f"expected one call of {tool.name} in the dialect {dialect.name}, {received}")
-    (call,) = reply.calls
-    if not call.whole:
-        raise UsageError(f"the call of {tool.name} is cut off: {call.json[:80]}")
-    return call.arguments
+    return reply.calls[0]
 
 
 def _parsed(text: str) -> dict[str, Any]:
