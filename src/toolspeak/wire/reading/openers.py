@@ -135,7 +135,7 @@ def _wrappers(d: Dialect) -> dict[str, Entry]:
     return {
         f"<{w}>": Entry(forms, (), f"</{w}>", 0, False, True, True)
         for w in WRAPPERS
-        if d.call in forms and str(d.call[0])[0] == "<"
+        if d.call in forms and str(d.call[0])[:1] == "<"
     }
 
 
