@@ -14,12 +14,14 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from html import escape
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, quote_plus
 
 import pytest
+from pydantic import BaseModel, SecretStr
 
 import toolspeak as ts
 from toolspeak.errors import (
@@ -629,6 +631,35 @@ def test_a_tool_that_cancels_itself_has_failed():
     assert isinstance(result.error, ToolError)
 
 
+@dataclass(slots=True)
+class Login:
+    password: str
+
+
+class Service:
+    def __init__(self, password: str) -> None:
+        self.login = Login(password)
+
+
+class Settings(BaseModel):
+    password: str
+
+
+class Hidden(BaseModel):
+    password: SecretStr
+
+
+CONFIGURATIONS: dict[str, Callable[[str], Any]] = {
+    "dict": lambda text: {"host": "h", "password": text},
+    "nested": lambda text: {"n": [{"t": (text,)}], "u": {1, 2}},
+    "data class": Login,
+    "object": Service,
+    "pydantic": lambda text: {"db": Settings(password=text)},
+    "secret": lambda text: Hidden(password=SecretStr(text)),
+    "bytes": str.encode,
+}
+
+
 class TestWhatAModelReadsOfAnException:
     """Exceptions are written for people who run the program: passwords stand in them."""
 
@@ -690,6 +721,26 @@ class TestWhatAModelReadsOfAnException:
         assert [
             part for part in (form(secret), secret[:9], secret[-9:]) if part in json.loads(text)["error"]["message"]
         ] == []
+
+    @pytest.mark.parametrize("make", CONFIGURATIONS.values(), ids=CONFIGURATIONS)
+    def test_nothing_inside_what_the_application_gave_it(self, make: Callable[[str], Any]) -> None:
+        def query(conf: Annotated[Any, ts.Injected]) -> str:
+            raise KeyError(conf, getattr(conf, "__dict__", None), secret)
+
+        secret = "hunter2\n'pass-word"
+        text, _ = self.read(ts.Toolbox(query), conf=make(secret))
+        assert "[hidden]" in text
+        assert "hunter2" not in text
+        assert "pass-word" not in text
+
+    def test_the_search_for_injected_texts_is_bounded(self) -> None:
+        def query(conf: Annotated[Any, ts.Injected]) -> str:
+            raise KeyError("first-of-all")
+
+        endless: dict[str, Any] = {"a": "first-of-all"}
+        endless["b"] = [endless] * 10
+        endless["c"] = [f"{i} a longer text of a large object" for i in range(100_000)]
+        assert "[hidden]" in self.read(ts.Toolbox(query), conf=endless)[0]
 
     @pytest.mark.parametrize(
         ("address", "seen"),

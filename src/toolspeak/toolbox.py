@@ -348,12 +348,12 @@ class Toolbox:
 
     def _error_text(self, name: str, error: BaseException, inject: Mapping[str, Any]) -> str:
         """An error as the model reads it, without any value that the application injected."""
-        from .sources.secret_removal import Secrets
+        from .sources.secret_removal import injected_texts
 
         tool = self._tools.get(name)
         injected = {**self.inject, **inject}
-        texts = [injected[one] for one in tool.injected if isinstance(injected.get(one), str)] if tool else []
-        return exception_text(error, tool is None or tool.show_errors, Secrets(texts).out_of)
+        values = [injected[one] for one in tool.injected if one in injected] if tool else []
+        return exception_text(error, tool is None or tool.show_errors, injected_texts(values).out_of)
 
     def _same(self, one: AnyTool) -> bool:
         mine = self._tools.get(one.name)

@@ -8,12 +8,15 @@ one in a successful answer, where it may occur by chance.
 from __future__ import annotations
 
 import base64
+import dataclasses
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from html.entities import codepoint2name
-from typing import Any
+from itertools import accumulate, islice
+from typing import Any, cast
 
 from ..models.http.address import redact
 from ..schema.nonblocking_json import loads_or
@@ -24,6 +27,12 @@ LONGEST = 1_000
 """The longest secret that is searched in other notations."""
 PIECE = 50_000
 """The characters that are searched in one step. The library for patterns lets no other thread run during a step."""
+VALUES = 500
+"""The most values of injected objects that are searched for texts."""
+SPELLED = 2_000
+"""The most characters of injected texts that are searched in other notations. Their pattern takes about 0.2 s to compile."""
+ESCAPED = dict(zip("\"\\/'\n\r\t\b\f", "\"\\/'nrtbf", strict=True))
+"""Characters that JSON and Python write as a backslash and a letter."""
 WIDEST = 20
 """The most characters for one character of a secret."""
 
@@ -48,9 +57,13 @@ def in_header(value: str) -> Iterator[str]:
 class Secrets:
     """Secrets that must not appear in answers: servers echo keys, and escape what they echo."""
 
-    def __init__(self, secrets: Iterable[str]) -> None:
+    def __init__(self, secrets: Iterable[str], spelled: int | None = None) -> None:
+        """Of all secrets together, at most `spelled` characters are searched in other notations."""
         self._secrets = list(dict.fromkeys(filter(None, secrets)))
-        long = sorted({one for one in self._secrets if EXACT <= len(one) <= LONGEST}, key=len, reverse=True)
+        long = [one for one in self._secrets if EXACT <= len(one) <= LONGEST]
+        if spelled is not None:
+            long = [one for one, total in zip(long, accumulate(map(len, long)), strict=True) if total <= spelled]
+        long.sort(key=len, reverse=True)
         forms = [form for one in long for form in ("".join(map(_any_form, one)), *_coded_forms(one))]
         self._escaped = re.compile("|".join(forms)) if forms else None
         self._longest = WIDEST * max(map(len, long), default=0)
@@ -84,6 +97,42 @@ class Secrets:
         return value if clean == text else loads_or(clean, clean)  # not JSON if the replacement left a lone backslash
 
 
+def injected_texts(values: Iterable[object]) -> Secrets:
+    """Return the texts in injected values as secrets: also those in containers and in fields of data classes and
+    models, at any depth, and in the attributes of an injected object itself. At most `VALUES` values are searched.
+    """
+    todo = list(values)
+    own, seen = set(map(id, todo)), set[int]()
+    texts: list[str] = []
+    for value in todo:  # grows
+        if isinstance(value, str):
+            texts.append(value)
+        elif isinstance(value, bytes | bytearray):
+            texts.append(value.decode("utf-8", "replace"))
+        elif id(value) not in seen:
+            seen.add(id(value))
+            with suppress(Exception):  # any code may run when an object is looked at
+                todo += islice(_parts(value, attributes=id(value) in own), max(0, VALUES - len(todo)))
+    return Secrets(texts, SPELLED)
+
+
+def _parts(value: object, *, attributes: bool) -> Iterable[object]:
+    """Return the values in a container, or the fields of a record; with `attributes`, those of any object."""
+    if isinstance(value, Mapping):
+        return cast("Mapping[Any, object]", value).values()
+    if isinstance(value, list | tuple | set | frozenset):
+        return cast("Iterable[object]", value)
+    kind = type(value)
+    if hasattr(kind, "get_secret_value"):
+        return (cast("Any", value).get_secret_value(),)
+    if dataclasses.is_dataclass(value):
+        return (getattr(value, field.name, None) for field in dataclasses.fields(value))
+    if attributes or hasattr(kind, "__pydantic_fields__") or hasattr(kind, "__attrs_attrs__"):
+        slots = (name for one in kind.__mro__ for name in getattr(one, "__slots__", ()))
+        return [*getattr(value, "__dict__", {}).values(), *(getattr(value, name, None) for name in slots)]
+    return ()
+
+
 def _coded_forms(secret: str) -> list[str]:
     """Return patterns of a secret in hexadecimal digits, and in base64 at each of its three alignments; characters that
     it shares with its neighbors are left out."""
@@ -106,7 +155,7 @@ def _any_form(character: str) -> str:
     code = ord(character)
     digits = _any_case(f"{code:x}")
     forms = [re.escape(character), rf"\\{{1,4}}u0{{0,3}}{digits}", f"&#0{{0,4}}{code};", f"&#[xX]0{{0,4}}{digits};"]
-    forms += [rf"\\{{1,4}}{re.escape(character)}"] if character in "\"\\/'" else []
+    forms += [rf"\\{{1,4}}{re.escape(letter)}"] if (letter := ESCAPED.get(character)) else []
     forms += [f"&{named};"] if (named := codepoint2name.get(code)) else []
     forms += ["".join(f"%(?:25)?{_any_case(f'{byte:02x}')}" for byte in character.encode("utf-8", "replace"))]
     return f"(?:{'|'.join(forms)})"
