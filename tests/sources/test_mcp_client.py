@@ -638,6 +638,8 @@ def test_pins_know_a_server_by_its_place(tmp_path: Path, monkeypatch: pytest.Mon
         ("python a/server.py", ["python a/server.py", "python -u ./a/../a/server.py", ".venv/bin/python a/server.py", "python {here}/a/server.py"]),
         ("python b/server.py", ["python b/server.py", "python {here}/b/server.py"]),
         ("python a", ["python a", "python -m a"]),
+        ("python a/server.py", ["python -m a.server", "python3 -Im a.server", "env python -u -m a.server", {"command": "python", "args": ["-m", "server"], "cwd": "a"}]),
+        ("python b/tool/__main__.py", ["python -m b.tool"]), ("python b.nothing", ["python -m b.nothing"]), ("python server", ["python -m server"]),
         ("python a (in a)", [{"command": "python", "args": ["-m", "a"], "cwd": "a"}, {"command": "python", "args": ["a"], "cwd": "{here}/a"}]),
         ("python a (in b)", [{"command": "python", "args": ["-m", "a"], "cwd": "b"}]),
         ("python a/server.py -v", [{"command": "python", "args": ["server.py", "-v"], "cwd": "a"}, {"command": "python", "args": ["{here}/a/server.py", "-v"], "cwd": "b"}, "python a/server.py -v"]),
@@ -662,6 +664,8 @@ def test_a_server_is_one_however_it_is_written(
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "server.py").write_text("")
+        (tmp_path / name / "tool").mkdir()
+        (tmp_path / name / "tool" / "__main__.py").write_text("")
     monkeypatch.chdir(tmp_path)
     for spelled in spellings:
         written = json.loads(json.dumps(spelled).replace("{here}", str(tmp_path)))

@@ -46,6 +46,8 @@ def identity(
         return place.removeprefix(base) if place else word
 
     program, words = _unwrapped(command)
+    if words and name(program) in ("python", "pypy"):
+        words[0] = _module_path(words[0], here)
     among_programs = os.path.basename(os.path.dirname(program)).lower() in ("", "bin", "sbin", "scripts")
     known = shlex.join([name(program) if among_programs else label(program), *map(label, words)])
     has_place = any(_place(word, here, follow) for word in words)
@@ -91,6 +93,13 @@ def _without_options(program: str, words: Sequence[str]) -> list[str]:
         if valued.fullmatch(word):
             next(rest, None)
     return []
+
+
+def _module_path(word: str, here: str) -> str:
+    """Return the path of a Python module in the working folder (`-m a.server`); what is none stays as it is."""
+    path = os.path.join(*word.split("."))
+    paths = (f"{path}.py", os.path.join(path, "__main__.py")) if re.fullmatch(r"\w+(\.\w+)*", word) else ()
+    return next((one for one in paths if os.path.isfile(os.path.join(here, one))), word)
 
 
 def _place(word: str, here: str, follow: Callable[[str], str]) -> str:
