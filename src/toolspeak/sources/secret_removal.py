@@ -31,6 +31,8 @@ VALUES = 500
 """The most values of injected objects that are searched for texts."""
 SPELLED = 2_000
 """The most characters of injected texts that are searched in other notations. Their pattern takes about 0.2 s to compile."""
+BROKEN = (ArithmeticError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
+"""What an object may raise when it is looked at. Then nothing in it is searched."""
 ESCAPED = dict(zip("\"\\/'\n\r\t\b\f", "\"\\/'nrtbf", strict=True))
 """Characters that JSON and Python write as a backslash and a letter."""
 WIDEST = 20
@@ -111,7 +113,7 @@ def injected_texts(values: Iterable[object]) -> Secrets:
             texts.append(value.decode("utf-8", "replace"))
         elif id(value) not in seen:
             seen.add(id(value))
-            with suppress(Exception):  # any code may run when an object is looked at
+            with suppress(*BROKEN):
                 todo += islice(_parts(value, attributes=id(value) in own), max(0, VALUES - len(todo)))
     return Secrets(texts, SPELLED)
 
