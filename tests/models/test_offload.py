@@ -26,6 +26,16 @@ def _kinds(count: int) -> list[dict[str, Any]]:
     return [{"type": "object", "properties": {"k": {"const": i}}, "required": ["k"]} for i in range(count)]
 
 
+TREE = {
+    "anyOf": [
+        {"type": "object", "properties": {"a": {"$ref": "#/$defs/tree"}, "b": {"type": "integer"}}, "required": ["b"]},
+        {"type": "object", "properties": {"a": {"$ref": "#/$defs/tree"}}},
+        {"type": "array", "items": {"$ref": "#/$defs/tree"}},
+        {"type": "integer"},
+    ]
+}
+
+
 def _checking() -> Plan[int]:
     """Ends with the thread that it ran in after the reply."""
     yield Ask(Request())
@@ -38,15 +48,19 @@ def _checking() -> Plan[int]:
     [
         ({"anyOf": _kinds(1_500)}, {"k": "q"}, True),
         ({"type": "array", "items": {"anyOf": _kinds(300)}}, [{"k": 1}] * 500, True),
+        ({"$ref": "#/$defs/tree"}, [[["5"] * 10] * 10] * 30, True),
+        ({"type": "string", "pattern": "(?=a)(a*)*b"}, "a" * 6_900, True),
+        ({"type": "string", "pattern": "(?=a)(a*)*b"}, "a" * 690, False),
         ({"anyOf": _kinds(3)}, {"k": 1}, False),
         ({"type": "array", "items": {"type": "integer"}}, [1] * 5_000, False),
     ],
-    ids=["many alternatives", "many items", "few", "none"],
+    ids=["many alternatives", "many items", "recursive", "lookahead", "a short text", "few", "none"],
 )
 def test_a_short_call_of_a_schema_with_many_alternatives_is_checked_beside_the_loop(
     schema: dict[str, Any], argument: Any, beside: bool, used: bool
 ) -> None:
-    tool = as_tool({"name": "f", "parameters": {"type": "object", "properties": {"x": schema}}})
+    definitions = {"$defs": {"tree": TREE}} if "$ref" in schema else {}
+    tool = as_tool({"name": "f", "parameters": {"type": "object", "properties": {"x": schema}, **definitions}})
     arguments = {"x": argument}
     if used:
         check(tool, arguments)

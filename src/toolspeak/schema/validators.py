@@ -16,6 +16,7 @@ from ..errors import InvalidTool
 from ..types import Schema
 from .bounded_cache import BoundedCache
 from .evaluations import CHECKED, exceeds, multiplies, schemas_inside
+from .pattern_cost import slow_patterns
 from .pattern_parts import why_invalid
 from .phrases import expected, schema_of, short, spoken
 from .text_grammars import KEYWORD, Fits
@@ -38,6 +39,7 @@ class Referring:
         self.is_valid = validator.is_valid
         self.iter_errors = validator.iter_errors
         self.schemas = schemas_inside(schema)
+        self.searches = bool(slow_patterns(schema))
 
 
 JUDGES, BRANCHES = 64_000_000, 16_000_000
@@ -47,8 +49,11 @@ PATTERNS = 24_000_000
 
 EACH_SCHEMA = 40
 """Microseconds to compile a schema inside a schema, or to explain that a value is none of its alternatives."""
-CHARACTERS = 16
-"""Characters that are checked against one schema in a microsecond, if all the schemas inside may be applied to each part."""
+CHARACTERS = 2
+"""Characters that are checked against one schema, or converted, in a microsecond, if all the schemas inside may be applied
+to each part."""
+SQUARE = 200
+"""The square of a text's length, of which so much is searched in a microsecond for a pattern with lookaround, in all passes."""
 
 _judges = BoundedCache[int, tuple[Schema, Judge]](JUDGES, JUDGES // 2)
 _branches = BoundedCache[tuple[int, int], tuple[Schema, Schema, Judge]](BRANCHES)
@@ -96,12 +101,15 @@ def too_much(judge: Judge, schema: Schema, value: object) -> bool:
 
 
 def check_cost(schema: Schema, length: int) -> int:
-    """An estimate of what it costs to check JSON text of so many characters, in microseconds. It is 0 if the work only
-    grows with the text. A schema that was never used is compiled first."""
+    """An estimate of what it costs to check and to convert JSON text of so many characters, in microseconds. It is 0 if the
+    work only grows with the text. A schema that was never used is compiled first."""
     known = _judges.get(id(schema))
-    if known is None or known[0] is not schema:
-        return EACH_SCHEMA * schemas_inside(schema)
-    return known[1].schemas * (EACH_SCHEMA + length // CHARACTERS) if isinstance(known[1], Referring) else 0
+    used = known[1] if known is not None and known[0] is schema else None
+    if used is not None and not isinstance(used, Referring):
+        return 0
+    schemas = used.schemas if used else schemas_inside(schema)
+    searches = used.searches if used else bool(slow_patterns(schema))
+    return schemas * (EACH_SCHEMA + length // CHARACTERS) + searches * length * length // SQUARE
 
 
 def branch_judge(root: Schema, branch: Schema) -> Judge:
