@@ -17,6 +17,7 @@ import pytest
 from clock import Clock
 from toolspeak.errors import Refused
 from toolspeak.gateway.config.settings import StoreSettings
+from toolspeak.gateway.storage import response_store
 from toolspeak.gateway.storage.response_store import ResponseStore, StoredItems
 from toolspeak.models.scripted import Scripted
 
@@ -182,6 +183,21 @@ def test_reading_is_bounded_before_it_is_done(store: ResponseStore) -> None:
             await store.conversation("ann", "", names, 20_000)
         assert len((await store.conversation("ann", "", names, 100_000)).named) == 20
 
+    asyncio.run(go())
+
+
+def test_the_items_of_a_conversation_are_counted_before_they_are_read(
+    store: ResponseStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def go() -> None:
+        for number in range(20):
+            await turn(store, number, number - 1 if number else None, "x")
+        assert (await store.conversation("ann", "resp_19", (), 100_000)) is not None
+        monkeypatch.setattr(response_store, "MANY", 10)
+        with pytest.raises(Refused, match="start another one"):
+            await store.conversation("ann", "resp_19", (), 100_000)
+
+    assert response_store.MANY == 10_000
     asyncio.run(go())
 
 

@@ -42,6 +42,8 @@ def test_what_waits_for_a_locked_file_waits_once(database: Database, monkeypatch
         with database.transaction() as connection:
             connection.execute("INSERT INTO t VALUES (1)")
 
+    assert sqlite.WAIT <= 5
+
     def write_first() -> None:
         try:
             write()

@@ -681,9 +681,16 @@ def test_a_changed_definition_is_refused_under_another_spelling_too(
     monkeypatch.chdir(Path(script).parent)
     pins = json.loads(told.pins.read_text("utf-8"))
     assert len(pins["sources"]) == 1
-    with ts.mcp([program, f"./{Path(script).name}", *rest], timeout=PATIENT, pins=told.pins) as box:
+    other = [program, f"./{Path(script).name}", *rest]
+    with ts.mcp(other, timeout=PATIENT, pins=told.pins) as box:
         assert len(box)
     assert json.loads(told.pins.read_text("utf-8")) == pins
+    ((_, pinned),) = pins["sources"].items()
+    first = next(iter(pinned))
+    pinned[first] = {"digest": "sha256:0", "definition": {"name": first, "description": "Another."}}
+    told.pins.write_text(json.dumps(pins), "utf-8")
+    with pytest.raises(ts.InvalidTool, match="has changed since it was accepted"):
+        ts.mcp(other, timeout=PATIENT, pins=told.pins).open()
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,13 @@ def test_minijinja_has_bounds(template: str, monkeypatch: pytest.MonkeyPatch) ->
         render_template(template, MESSAGES, None, variables={"x": "x" * 100})
 
 
+def test_a_prompt_has_at_most_so_many_characters() -> None:
+    template = "{% for i in range(400) %}{{ x }}{% endfor %}"
+    assert len(render_template(template, MESSAGES, None, variables={"x": "x" * 49_000})) == 19_600_000
+    with pytest.raises(TemplateError):
+        render_template(template, MESSAGES, None, variables={"x": "x" * 51_000})
+
+
 DEEP = {
     "sums": "{{ %s a }}" % ("a + " * 30_000),
     "fields": "{{ a%s }}" % (".b" * 30_000),
