@@ -164,7 +164,7 @@ def test_an_opener_that_is_cut_ends_by_length() -> None:
 
 
 def test_a_tool_without_parameters_needs_no_arguments() -> None:
-    tools = (Tool("ping", "", {"type": "object", "properties": {}}),)
+    tools = (Tool("ping", "", {"type": "object", "properties": {}, "additionalProperties": False}),)
     for name, text in (("functionary-v3", ">>>ping\n"), ("deepseek-v31", "<｜tool▁call▁begin｜>ping<｜tool▁sep｜>")):
         assert told(parse(text, one_of(name), tools)) == [("ping", {}, True)]
 

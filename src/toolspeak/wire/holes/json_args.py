@@ -334,7 +334,8 @@ class _Encoded(Machine):
         return True
 
     def note_here(self, rule: str, detail: str, _: int | None = None) -> None:
-        """Notes about the JSON get the position of its string."""
+        """Notes about the JSON get the position of its string. A control character in it was an escape there."""
+        self.reader.watch.escaped |= rule == "raw-control"
         self.note(rule, detail, self.place)
 
 

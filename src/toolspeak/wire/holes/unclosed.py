@@ -13,11 +13,11 @@ def closed(
     s: State, opener: str, schema: Mapping[str, Any], keys: set[str] | None, words: tuple[str, ...]
 ) -> Scan[None]:
     """Handles a text that ends after a parameter and before the end of the call. More parameters might have followed,
-    unless the tool has no others than these `keys`."""
+    unless the tool has no others than these `keys`. Without words that close the arguments, only those that have none at all are incomplete."""
     complete = keys is None or holds_all(schema, keys)
     if (yield from at(s, *words, eat=False)) or (complete and ended(s)):
         return
-    if ended(s, opener) and (words or not ended(s)):
+    if ended(s, opener) and (words or not keys or not ended(s)):
         raise Malformed("unclosed arguments")
 
 
@@ -28,8 +28,10 @@ def end_by(s: State, words: tuple[str, ...]) -> None:
 
 
 def holds_all(schema: Mapping[str, Any], keys: set[str]) -> bool:
-    """Whether these are all the parameters of a known tool."""
-    properties = schema.get("properties")
+    """Whether a known tool can have no other parameters than these. A tool that lists none may take any."""
+    properties, others = schema.get("properties"), schema.get("additionalProperties", not schema.get("properties"))
+    if others is not False or "patternProperties" in schema:
+        return False
     return isinstance(properties, Mapping) and keys.issuperset(cast("Mapping[str, Any]", properties))
 
 

@@ -12,14 +12,18 @@ is ambiguous (the rules in `state.DOUBTFUL`): a repair is only valid if it accou
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from ..dialect import Raw
 from .json_string import short_string
 from .json_tokens import ENDS
 from .source import GAP, SPACE, Malformed, Scan, at, beginning, expect, following, literal_words, marks, token, until
 from .state import State
 
+IDENTIFIER = re.compile(r"[^\W\d][\w.-]*").fullmatch
+"""Matches names of tools that are not offered; any other word that begins a message is text."""
 BRACKETS = ("}", "]")
 COMMA = (",", "]", "{")
 """What ends a word in a list."""
@@ -120,6 +124,15 @@ def note_cut(s: State) -> None:
     s.truncated = True
     if not s.text_before_call:
         s.note("cut-opener")
+
+
+def note_half_name(s: State, form: tuple[object, ...]) -> None:
+    """Notes that the code of a call in this form, which is all that is left, may be the beginning of a tool's name."""
+    text = s.text[s.pos :].strip()
+    begins = s.tools is None or s.begins_tool(text)
+    if all((begins, s.closed, isinstance(form[-1], Raw), IDENTIFIER(text))):
+        s.truncated = s.doubtful = True
+        s.note("cut", "an unfinished name")
 
 
 def break_off(s: State, closers: tuple[str, ...], openers: tuple[str, ...], why: Malformed) -> Scan[None]:

@@ -17,7 +17,7 @@ from ..holes.hole import Tail
 from ..holes.parameter_tag_variants import unquoted
 from ..holes.typed import ahead
 from .call_form_words import Form, first_words, name_ends, words_of
-from .call_repairs import behind, closing, missing, skip_scalars, trailing
+from .call_repairs import IDENTIFIER, behind, closing, missing, note_half_name, skip_scalars, trailing
 from .lexicon import Program
 from .openers import Entry
 from .shapes import fitting
@@ -30,8 +30,6 @@ BELONGS = "{,:+\"'"
 """Characters that begin a further part of a call that nothing closes: another object, key or value."""
 CONTROL = ("<|", "<｜")
 """Beginnings of marks that nobody quotes: without a call between them they are dropped, not kept as text."""
-IDENTIFIER = re.compile(r"[^\W\d][\w.-]*").fullmatch
-"""Matches names of tools that are not offered; any other word that begins a message is text."""
 QUOTES = "\"'"
 """Quotes that may surround a name."""
 HALF_ENTITY = re.compile(r"&#?\w*\Z").sub
@@ -251,6 +249,8 @@ def shaped(s: State, p: Program, entry: Entry, kind: Call, place: int) -> Scan[N
             guard = kind.guard or form is not p.d.call
             if form in p.spelled:
                 s.note("other-tags", str(form[0]).strip())
+            elif first:
+                note_half_name(s, form)
             return (yield from one_call(s, p, form, Call(guard, kind.strict), entry.eaten))
         except Malformed as e:
             if s.irrevocable:

@@ -321,6 +321,8 @@ class JsonReader(Machine):
         """The string has ended."""
         if self.watch.open and self.note:
             self.note("missing-quote", missing_quotes.DETAIL)
+        if self.watch.half_escaped and self.note:
+            self.note("half-escaped", "")
         self.s.pos += 1
         self.emit('"')
         self.mode = self.tokens if self.stack else None
@@ -352,8 +354,8 @@ class JsonReader(Machine):
         """A backslash and what follows it."""
         s, note = self.s, self.note
         pair = s.text[s.pos : s.pos + 2]
-        self.watch.content += "\\"
         if note is None or (len(pair) == 2 and pair[1] in '"\\/bfnrt'):
+            self.watch.content += pair
             s.pos += len(pair)
             self.emit(pair)
             return True
@@ -361,6 +363,7 @@ class JsonReader(Machine):
         if repair is None:
             return False
         s.pos += repair[1]
+        self.watch.escape(pair, repair[2] == "bad-escape")
         self.emit(repair[0])
         if repair[2]:
             note("bad-escape" if repair[1] == len(pair) else "lone-surrogate", pair if repair[1] == len(pair) else "")

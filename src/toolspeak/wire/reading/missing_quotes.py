@@ -6,6 +6,9 @@ after a comma or a quote comes what begins a member. A string that swallowed the
 `f(a='x)` and `g(b='y')` on the next line. Such quotes are rare, so the content before one is only collected,
 also what the decoder passes on without the readers. Of many pieces the part is kept that may begin a member, so that the
 result does not depend on how the text is cut.
+
+A string that has an escape that is none (`C:\\new\\data`, written with single backslashes) was probably not escaped at
+all: its other escapes have two readings then, and nobody knows which of both is meant.
 """
 
 from __future__ import annotations
@@ -28,25 +31,43 @@ NAMED = re.compile(rf"{_OPENING}(?:[^\W\d]\w{{0,{CAP}}}\s{{0,{GAP}}}(?:[=:]\s{{0
 QUOTATION = re.compile(r"""[\s(\[{=<,:]?"[^\s"'()\[\]{},.;:!?]""").fullmatch
 """Matches a quote that begins a quotation, with the characters around it."""
 
+ESCAPE = re.compile(r"\\[\\bfnrtu]").search
+"""Matches an escape that an unescaped text may contain by chance."""
+UNKNOWN = "\\."
+"""Stands in the content for an escape that was read by itself."""
+
 
 class Watch:
     """Collects the content of one string after another, and looks at it when a quote comes that does not end the string.
 
     `content` is that since the last such quote, which counts as a comma; or its end, if it is long. `key`: the last
-    quote may have begun the key of a member. `open`: the quotations inside the string that are not closed.
+    quote may have begun the key of a member. `open`: the quotations inside the string that are not closed. `unknown`: it has
+    an escape that is none; `escaped`: earlier content has one.
     """
 
-    __slots__ = ("_begins", "content", "key", "open")
+    __slots__ = ("_begins", "content", "escaped", "key", "open", "unknown")
 
     def __init__(self, named: bool) -> None:
         self._begins = NAMED if named else QUOTED
         self.content = ""
-        self.key = False
+        self.key = self.escaped = self.unknown = False
         self.open = 0
 
     def begin(self, piece: str = "") -> None:
         """A string begins, with this piece of its content."""
         self.content, self.key, self.open = piece, False, 0
+        self.escaped = self.unknown = False
+
+    def escape(self, pair: str, unknown: bool) -> None:
+        """An escape that is read by itself begins with this pair."""
+        self.content += UNKNOWN
+        self.unknown |= unknown
+        self.escaped |= bool(ESCAPE(pair)) > unknown
+
+    @property
+    def half_escaped(self) -> bool:
+        """Whether the string has escapes, and one that is none."""
+        return self.unknown and self.escaped | (ESCAPE(self.content) is not None)
 
     def let_pass(self, s: Source, search: Search, delta: Delta | None) -> None:
         """Lets further content pass at once, up to what `search` finds."""
@@ -57,6 +78,7 @@ class Watch:
 
     def shorten(self) -> None:
         """Keeps of the content what may begin a member."""
+        self.escaped |= ESCAPE(self.content) is not None
         member = self._member()
         self.content = self.content[-1:] if member is None else "," + member
 
@@ -71,6 +93,7 @@ class Watch:
         after, member = visible(text, i), self._member()
         opens = QUOTATION(self.content[-1:] + '"' + text[i : i + 1])
         self.open = self.open + 1 if opens else max(self.open - 1, 0)
+        self.escaped |= ESCAPE(self.content) is not None
         name = None if member is None else member.strip(BRACKETS)
         begins, ends = name == "", self.key & (after == ":")
         self.content, self.key = ",", begins | (after == ",")

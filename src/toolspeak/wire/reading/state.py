@@ -23,7 +23,16 @@ NOTES = 100
 DEFERRED = 2_000_000
 """The most characters of arguments that are deferred."""
 DOUBTFUL = frozenset(
-    ["doubled-key", "expression", "misplaced-key", "missing-quote", "other-name", "trailing-text", "unknown-key"]
+    [
+        "doubled-key",
+        "expression",
+        "half-escaped",
+        "misplaced-key",
+        "missing-quote",
+        "other-name",
+        "trailing-text",
+        "unknown-key",
+    ]
 )
 """Rules of notes that say that a part of a call was dropped, or that it is ambiguous: such a call is never whole."""
 

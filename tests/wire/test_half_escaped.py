@@ -1,0 +1,53 @@
+"""Strings with an escape that is none: were they escaped at all? If it makes a difference, the call is not whole."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from spoken import TALKING, wire
+from wire_cases import cuts, merged, rules, stream, told
+
+from toolspeak.dialects import get
+from toolspeak.types import Tool
+from toolspeak.wire.dialect import Dialect, Json, JsonCall
+from toolspeak.wire.reading.collect import collect
+
+TOOLS: tuple[Tool[..., Any], ...] = (Tool("write", "", {"type": "object", "properties": {"path": {"type": "string"}}}),)
+QUOTING = [d for d in TALKING if d.name != "empower" and any(isinstance(p, (Json, JsonCall)) for p in d.call)]
+"""Dialects whose arguments are JSON, in which a backslash has a meaning."""
+AMBIGUOUS = ["C:\\new\\data", "\\d+\\t", "\\\\server\\share", "\\d" + "z" * 1500 + "\\n", "\\n" + "z" * 1500 + "\\d"]
+CERTAIN = {
+    "C:\\Data\\x": "C:\\Data\\x",
+    "\\d+\\.\\w": "\\d+\\.\\w",
+    "one\\ntwo \\\\d": "one\ntwo \\d",
+    '\\"a\\" \\d': '"a" \\d',
+    "it\\'s \\d": "it's \\d",
+}
+
+
+@pytest.mark.parametrize("d", QUOTING, ids=lambda d: d.name)
+def test_a_string_with_escapes_and_one_that_is_none_is_not_whole(d: Dialect) -> None:
+    before, _, behind = wire(d, ("write", {"path": "VALUE"})).partition("VALUE")
+    for value in (*AMBIGUOUS, *CERTAIN):
+        text = before + value + behind
+        events = stream(d, [text], TOOLS)
+        for chunks in list(cuts(text, random.Random(value)))[::2]:
+            assert merged(stream(d, chunks, TOOLS)) == merged(events)
+        reply = collect(events)
+        if value in CERTAIN:
+            assert told(reply) == [("write", {"path": CERTAIN[value]}, True)]
+        else:
+            assert [call.whole for call in reply.calls] == [False]
+            assert "half-escaped" in rules(reply)
+
+
+def test_a_string_in_a_json_string_is_not_whole_either() -> None:
+    d = get("empower")
+    before, _, behind = wire(d, ("write", {"path": "VALUE"})).partition("VALUE")
+    for value, whole in (("C:\\new\\data", False), ("C:\\\\new\\\\data", False), ("C:\\Data\\x", True)):
+        text = before + value + behind
+        events = stream(d, [text], TOOLS)
+        assert [call.whole for call in collect(events).calls] == [whole]
+        assert merged(stream(d, list(text), TOOLS)) == merged(events)
