@@ -267,20 +267,22 @@ def test_a_stream_that_ends_all_the_time_is_left(monkeypatch: pytest.MonkeyPatch
 def test_notifications_without_end_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "FLOOD", 100_000)
     note = events({"method": "notifications/message", "params": {"level": "info", "data": "x" * 4096}})
-    sent = 0
+    sent: list[int] = []
 
     async def stream(request: web.Request) -> web.StreamResponse:
-        nonlocal sent
+        at = len(sent)
+        sent.append(0)
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         while True:
             await response.write(note)
-            sent += len(note)
+            sent[at] += len(note)
 
     server = Hostile(stream)
     with serving(server) as url, tools_of(url) as box:
         until(lambda: server.streams >= 2)  # the first one was cut
         assert call(box) == "done"
+    assert sent[0] < limits.LARGEST  # what the sockets hold, and not the limit of an answer
 
 
 def test_no_question_is_answered_outside_a_call() -> None:

@@ -77,7 +77,7 @@ def test_a_server_that_does_not_leave_off_is_let_go(web: Http, monkeypatch: pyte
     """What it writes is small, well-formed and asked for by nobody."""
     monkeypatch.setattr(limits, "FLOOD", 1_000_000)
     note = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x" * 4096}}
-    with tools_of(Server("stdio", "tools/call", [{"json": note}, {"times": -1}]), web) as box:
+    with tools_of(Server("stdio", "tools/call", [{"json": note}, {"times": 2_000}, {"end": True}]), web) as box:
         with pytest.raises(ts.ToolError, match="more than 1,000,000 bytes in a minute"):
             look(box)
 
