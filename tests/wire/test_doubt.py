@@ -100,6 +100,22 @@ DOUBTFUL = [
         ("functionary-v3", ">>>delete\n", ""),
         ("cwm", "<tool: delete>\n", "\n</tool>"),
     )),
+    # words behind the code block inside the marks of a call, or behind an object that is not closed
+    ("deepseek-v3", DEEPSEEK_V3.replace("\n```<", "\n```\nOnly if you agree.<") % ARGS),
+    *(("hermes", f"<tool_call>{CALL[:-1]} {word} dry run}}") for word in ("//", "--", "<code>")),
+    ("llama3-json", f'{{"name": "delete", "parameters": {ARGS} // dry run}}'),
+    # an unquoted word that is incomplete
+    ("lfm2", "<|tool_call_start|>[delete(Rom<|tool_call_end|>"),
+    ("olmo3", "<function_calls>\ndelete(pat<|im_end|>"),
+    ("gemma4", "<|tool_call>call:delete{path:Rom<tool_call|>"),
+    # a variable or a placeholder
+    *((name, form % arguments) for arguments in (
+        "path", "path=target", "path=TARGET", "path=file.name", "path=[target]", "path=...", "path=<path>", "path=here if sure else there",
+    ) for name, form in (
+        ("pythonic", "[delete(%s)]"), ("llama4-pythonic", "[delete(%s)]"), ("lfm2", "<|tool_call_start|>[delete(%s)]<|tool_call_end|>"),
+        ("olmo3", "<function_calls>delete(%s)</function_calls>"), ("gemma3", "```tool_code\ndelete(%s)\n```"),
+    )),
+    ("pythonic", '[delete(path=("/data"))]'),
     # a value that is to be worked out
     ("hermes", '<tool_call>{"name": "delete", "arguments": {"path": "/da" + "ta"}}</tool_call>'),
     ("pythonic", '[delete(path="/da" + "ta")]'),
@@ -174,6 +190,8 @@ WHOLE = [
     ("llama3-json", f'{{"name": "delete", "parameters": {ARGS}}} Done: it is gone.'),
     ("mistral-v13", f"[TOOL_CALLS]delete[ARGS]{ARGS} Done."),
     ("pythonic", '[delete(path="/data")] Done.'),
+    *(("pythonic", f"[delete(path={value})]") for value in ("Rome", "New York", "東京", "/data", '("/a", "/b")', '("/a",)')),
+    ("deepseek-v3", DEEPSEEK_V3.replace("```<", "```\n<") % ARGS),
     ("gemma3", '```tool_code\nprint(delete(path="/data"))\n```'),
     ("gemma3", '```tool_code\nprint(default_api.delete(path="/data"))\n```'),
     ("gemma3", '```tool_code\ndefault_api.delete(path="/data")\n```'),
@@ -212,6 +230,17 @@ def test_a_call_is_whole_where_all_that_stands_in_it_is_accounted_for(name: str,
     assert [(call.name, call.whole) for call in collect(events).calls] == [("delete", True)]
     for chunks in cuts(wire, random.Random(wire)):
         assert merged(stream(d, chunks, TOOLS)) == merged(events)
+
+
+def test_an_unquoted_word_that_the_schema_lists_is_no_variable() -> None:
+    unit: dict[str, Any] = {"anyOf": [{"enum": ["celsius", "kelvin"]}, {"type": "null"}]}
+    tools = [Tool("f", "", {"type": "object", "properties": {"unit": unit, "all": {"type": "array", "items": unit}}})]
+    for arguments, whole in (
+        ("unit=celsius", True), ("celsius", True), ("all=[kelvin, celsius]", True), ("unit=degrees", False), ("all=[kelvin, x]", False),
+    ):  # fmt: skip
+        assert [call.whole for call in parse(f"[f({arguments})]", one_of("pythonic"), tools).calls] == [whole], (
+            arguments
+        )
 
 
 @pytest.mark.parametrize("wire", [wire for name, wire in WHOLE if name == "tool-json"], ids=lambda part: part[:80])

@@ -66,7 +66,7 @@ def test_python(wire: str, arguments: dict[str, Any]) -> None:
         ("({'city': 'Rome', 'n': 3})", {"city": "Rome", "n": 3}, ["positional"]),
         ("(1, 2, {}, 4)", {"city": "1", "n": 2, "o": {}, "arg3": 4}, ["positional"] * 2 + ["bare-word"] + ["positional"] * 2),
         ("(city=New York, n=3)", {"city": "New York", "n": 3}, ["bare-word"]),
-        ("(city=00123, n=007, o=nan)", {"city": "00123", "n": "007", "o": "nan"}, ["bare-word"] * 3),
+        ("(city=00123, n=007, o=nan)", {"city": "00123", "n": "007", "o": "nan"}, ["bare-word", "expression"]),
         ("(city=1.50)", {"city": "1.50"}, ["bare-word"]),
         ("(city=None, n=True)", {"city": None, "n": True}, []),
         ("(city: 'Rome', \"n\"=3)", {"city": "Rome", "n": 3}, []),

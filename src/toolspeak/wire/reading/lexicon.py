@@ -83,14 +83,19 @@ class Program:
         talk = (CALL, CODE, HEAD)
         self.block = marks((*(w for w, kind in self.inside.items() if kind not in talk), FENCE), "\n")
         self.after = _after(d)
-        behind = (*self.fresh, *self.after, *self.unthink, *(c for _, c in d.fences), *literal_words(d.close))
-        self.legal = tuple(w for w in dict.fromkeys(behind) if len(w) > 1 or w in self.entries)
+        self.legal = self._after_unclosed(d)
         self.strays = _strays(d) if calls else ()
         self.closers_of_calls = _closers(d)
         self.again = _again(d)
         self.value_closers = value_closers(d.call)
         self.call_words = before_name(d.call, self.starts[:1])
         self.unframed = (*(w for w, kind in self.fresh.items() if kind == FRAME), *(formal if not d.guard else ()))
+
+    def _after_unclosed(self, d: Dialect) -> tuple[str, ...]:
+        """What may follow a call that was not closed. A comment may belong to it."""
+        first = (word for word, kind in self.fresh.items() if kind != CODE)
+        behind = (*first, *self.after, *self.unthink, *(c for _, c in d.fences), *literal_words(d.close))
+        return tuple(w for w in dict.fromkeys(behind) if len(w) > 1 or w in self.entries)
 
     def _messages(self, header: Header | None, calls: bool) -> None:
         """The starts and ends of messages, if these have heads."""

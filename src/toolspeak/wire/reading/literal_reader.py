@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from ...schema.kinds import ANY, STRING, Shapes
+from ...schema.walk import branches
 from ..dialect import Keywords
 from . import literals
 from .brackets import ITEMS, KEYED, NAMED, SPREAD, Frame
@@ -24,7 +25,7 @@ CLOSERS = {"[": "]", "(": ")", "{": "}"}
 class LiteralReader(StringReader):
     """Reads a literal, mode by mode.
 
-    `text_only`: a string is wanted here.
+    `text_only`: a string is wanted here, as a value of `parameter`. `unquoted`: the last value is an unquoted word.
     """
 
     def __init__(
@@ -41,7 +42,8 @@ class LiteralReader(StringReader):
         super().__init__(s, self.value, emit, note, hole, schema, follow, beyond, streams)
         self.shapes = Shapes(schema)
         self.keys: set[str] = set()
-        self.text_only = False
+        self.text_only = self.unquoted = False
+        self.parameter = ""
 
     def push(self, frame: Frame, opener: str) -> None:
         self.emit(opener)
@@ -50,17 +52,23 @@ class LiteralReader(StringReader):
 
     def wants_text(self, key: str) -> bool:
         """Whether the schema wants a string here, and nothing else."""
+        self.parameter = key
         return self.shapes.kinds(self.shapes.member(self.schema, key)) == STRING
 
     def go_on(self, frame: Frame) -> None:
         """An element of this bracket comes next, or its end."""
-        self.text_only = False
+        self.text_only = self.unquoted = False
+        if frame.kind == ITEMS:
+            frame.positional += 1
         self.mode = self.value if frame.kind == ITEMS else self.name if frame.kind == NAMED else self.key
 
     def pop(self, frame: Frame) -> bool:
         self.s.pos += len(frame.close)
         self.emit(frame.json)
+        self.unquoted = False
         self.stack.pop()
+        if (frame.kind, frame.close, frame.filled, frame.positional) == (ITEMS, ")", True, 1):
+            self.note("expression", "(…)")  # no tuple but the value itself, in parentheses
         if frame.kind == SPREAD:
             self.stack[-1].filled |= frame.filled
         self.mode = self.after if self.stack else None
@@ -119,6 +127,7 @@ class LiteralReader(StringReader):
         names = list(cast("Mapping[str, Any]", properties)) if isinstance(properties, Mapping) else []
         key = names[i] if i < len(names) else f"arg{i}"
         kinds = self.shapes.kinds(self.shapes.member(self.schema, key))
+        self.parameter = key
         self.note("positional", key)
         if s.text[s.pos] == "{" and not i and (kinds == ANY or "object" not in kinds):
             s.pos += 1
@@ -277,10 +286,18 @@ class LiteralReader(StringReader):
         number = None if self.text_only else literals.number(word)
         if number is None:
             self.note("bare-word", word[:40])
-            if any((literals.WORKED_OUT(word), *(quote in word for quote in self.hole.quotes))):
+            self.unquoted = True
+            looked_up = all((self.hole.escapes, literals.is_variable(word), not self.is_choice(word)))
+            if any((looked_up, literals.WORKED_OUT(word), *(quote in word for quote in self.hole.quotes))):
                 self.note("expression", word[:40])
             return quoted(word)
         return number
+
+    def is_choice(self, word: str) -> bool:
+        """Whether the schema of the parameter, or of its items, lists this word."""
+        part = self.shapes.member(self.schema, self.parameter)
+        nodes = (node for one in (part, self.shapes.items(part)) for node in branches(self.shapes.root, one))
+        return any(word in node["enum"] for node in nodes if isinstance(node.get("enum"), list))
 
     def shut(self, text: str) -> bool:
         """A string has ended."""
@@ -290,9 +307,9 @@ class LiteralReader(StringReader):
 
     def missing(self) -> Scan[list[Frame]]:
         """The brackets to close, the innermost first, where the call ends before their closers. None if another place
-        fits them too: after a comma, or if one is in another of its kind."""
+        fits them too: after a comma, or if one is in another of its kind. An unquoted word before it may be incomplete."""
         s, frames = self.s, self.stack[::-1]
-        if self.mode != self.after or self.brackets.nested:
+        if any((self.mode != self.after, self.brackets.nested, self.unquoted)):
             return []
         if not (yield from following(s)):
             return []

@@ -47,6 +47,8 @@ DOUBTED = re.compile(rf"{_S}(?:[+*%]|\){_S}[+*%,;])").match
 """The same, or the end of the call with more after it, such as another call: the string may have ended here."""
 WORKED_OUT = re.compile(r"[\"'()]|\w\s*[+*%]\s*\w").search
 """Matches in an unquoted value that is an expression."""
+VARIABLE = re.compile(r"\.{3}|<.*>|(?:[^\W\d]\w*\.)*+[^\W\d]\w*|[^\W\d]\w* (?:if|or|and|in|is|not) .*").fullmatch
+"""Matches an unquoted value that Python would look up, or a placeholder."""
 BARE = re.compile(r"[^\s,()\[\]{}][^,()\[\]{}\n]*").match
 """A value that is no string, with everything that may belong to it."""
 
@@ -170,6 +172,12 @@ def escape(text: str, i: int, closed: bool) -> tuple[str, int, bool] | None:
 def simple(m: re.Match[str]) -> str:
     """The text of a backslash with one character."""
     return SIMPLE_ESCAPES.get(m[1], m[1])
+
+
+def is_variable(word: str) -> bool:
+    """Whether an unquoted word may be a variable. Nobody begins the name of one with a capital and goes on in small
+    letters, nor writes it in letters that have no cases: `Rome`, `東京`."""
+    return VARIABLE(word) is not None if any((word[0].islower(), word[0] in "_.<", word.isupper())) else False
 
 
 def number(word: str) -> str | None:

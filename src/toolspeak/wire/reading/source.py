@@ -28,7 +28,7 @@ Search = Callable[..., "re.Match[str] | None"]
 
 GAP = 256
 """More whitespace than this, in characters, ends the search for what follows it."""
-OUTSIDE_TAGS = re.compile(r"(?<![｜‖|])\s+(?![^<>]*>)")
+OUTSIDE_TAGS = re.compile(r"(?<![｜‖|])\s+(?![^<>]*>)|(?<=```)(?=<)")
 PASSED = 128
 """The most pieces that are passed on before somebody looks at them."""
 CAP = 256
@@ -301,7 +301,8 @@ def token(s: Source, ends: Marks, cap: int = CAP, fits: Callable[[str], bool] | 
 
 @lru_cache(1024)
 def literal_words(literal: str) -> tuple[str, ...]:
-    """The words of a dialect's literal; a space inside a tag, or after its mark, does not separate words."""
+    """The words of a dialect's literal; a space inside a tag, or after its mark, does not separate words, but the
+    end of a code block does."""
     return tuple(word for word in OUTSIDE_TAGS.split(literal) if word)
 
 
