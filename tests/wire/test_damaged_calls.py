@@ -17,16 +17,18 @@ PROPERTIES = {"path": {"type": "string"}, "dry_run": {"type": "boolean"}}
 TOOLS = [Tool("delete_file", "", {"type": "object", "properties": PROPERTIES, "required": ["path"]})]
 ARGUMENTS = {"path": "/data", "dry_run": True}
 FOREIGN = ["XYZZY", " Only if you agree. ", "}", "]", '"', ", ", "\n\n", "<"]
-"""Texts of which a model may write one where it does not belong."""
+"""Texts of which a model may write one where it does not belong. The marks of an end are tried too."""
 
 
 def written(d: Dialect) -> str:
     return write_calls([ToolCall("1", "delete_file", ARGUMENTS)], d)
 
 
-def damaged(text: str) -> list[str]:
+def damaged(d: Dialect) -> list[str]:
+    text = written(d)
     places = range(text.index("delete_file") + len("delete_file"), len(text))
-    inserted = [text[:at] + foreign + text[at:] for at in places for foreign in FOREIGN]
+    ends = [mark for mark in d.stop if mark not in text] if isinstance(d.call[-1], str) else []
+    inserted = [text[:at] + foreign + text[at:] for at in places for foreign in (*FOREIGN, *ends)]
     return inserted + [text[:at] + text[at + 1 :] for at in places]
 
 
@@ -34,7 +36,7 @@ def damaged(text: str) -> list[str]:
 def test_a_damaged_call_is_not_whole_with_fewer_arguments(d: Dialect) -> None:
     wrong = [
         (text, call.json, [note.rule for note in call.notes])
-        for text in damaged(written(d))
+        for text in damaged(d)
         for call in parse(text, d, TOOLS).calls
         if call.whole and len(json.loads(call.json)) < len(ARGUMENTS) and "plain-argument" not in str(call.notes)
     ]

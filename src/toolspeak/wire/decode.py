@@ -42,7 +42,7 @@ class Decoder:
         by_name = None if tools is None else {tool.name: tool for tool in tools}
         # Control markers that were defused in the prompt are restored in the reply.
         self.restorer = Restorer() if was_broken(prompt) else None
-        self.state = State(tools=by_name, new_id=ids, decoded=None if self.restorer else decoded)
+        self.state = State(tools=by_name, new_id=ids, stops=d.stop, decoded=None if self.restorer else decoded)
         self.run = reply(self.state, program(d, by_name != {}, thoughts != "keep"), prompt)
         self.done = False
         next(self.run, None)

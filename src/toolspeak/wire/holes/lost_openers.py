@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from ..reading.lookahead import ahead, token_ahead
 from ..reading.source import Scan, Source
 from .tag_words import TagWords
-from .typed import ahead, token_ahead
 
 WORDS = re.compile(r"[^\s=<>\"'|:]+").findall
 

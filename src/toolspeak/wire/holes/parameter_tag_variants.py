@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from html import unescape
 from typing import Any, cast
 
+from ..reading.lookahead import ahead, token_ahead
 from ..reading.source import Scan, Source
-from .typed import ahead, token_ahead
 
 CLOSERS = ("</parameter>", "</param>")
 """The most common closers of a parameter."""

@@ -25,12 +25,13 @@ from typing import Any
 from ...schema.kinds import ANY, OF_NAME, STRING, Kinds, Shapes
 from ..dialect import Tagged
 from ..reading.json_tokens import quoted
+from ..reading.lookahead import ahead, token_ahead
 from ..reading.source import SPACE, Malformed, Scan, at, blank, expect, peek
 from ..reading.state import State
 from .lost_openers import lost_opener
 from .parameter_tag_variants import CLOSERS, QUOTES, SpelledOpener, object_members, opener, unquoted
 from .tag_words import TagWords
-from .typed import ahead, called, text_until, token_ahead, value
+from .typed import called, text_until, value
 from .untyped import UntypedValues
 
 WORD = re.compile(r"[\w.\[\] |,-]*").fullmatch

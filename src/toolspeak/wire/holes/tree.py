@@ -18,11 +18,12 @@ from ...schema.kinds import ANY, STRING, Kinds, Shapes
 from ...types import Schema
 from ..dialect import Tree
 from ..reading.json_tokens import quoted
+from ..reading.lookahead import ahead, token_ahead
 from ..reading.source import SPACE, Malformed, Scan, at, peek
 from ..reading.state import State
 from . import json_args
 from .hole import ArgumentsHole, Tail, arguments_of
-from .typed import ahead, called, text_until, token_ahead, value
+from .typed import called, text_until, value
 from .unclosed import closed
 from .untyped import UntypedValues
 

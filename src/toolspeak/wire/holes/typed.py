@@ -16,7 +16,8 @@ from ...events import ArgumentsDelta
 from ...schema.kinds import ANY, STRING, Kinds
 from ..reading.json_tokens import NUMBER_OR_WORD, PYTHON, SCALAR, AddNote, Emit, escaped, quoted, whole_value
 from ..reading.json_value import json_value
-from ..reading.source import CAP, GAP, SPACE, Delta, Malformed, Scan, Source, following, marks, until
+from ..reading.lookahead import ahead, token_ahead
+from ..reading.source import GAP, SPACE, Delta, Malformed, Scan, Source, following, marks, until
 from ..reading.state import FUNCTIONS, State
 from . import keywords
 
@@ -217,44 +218,3 @@ def called(s: State, call: tuple[str, ...]) -> Scan[str]:
     text = yield from token_ahead(s, place, NAME_ENDS)
     name = text[0].strip().rpartition("=")[2].rpartition(" ")[2].removeprefix(FUNCTIONS + ".") if text else ""
     return name if s.is_tool(name) else ""
-
-
-def ahead(s: Source, offset: int, words: tuple[str, ...]) -> Scan[int]:
-    """The distance to the end of the longest of `words` that comes `offset` characters ahead after whitespace.
-
-    0 if there is none, -1 if the text ends before or inside one. Consumes nothing.
-    """
-    while True:
-        text, start = s.text, s.pos + offset
-        i = SPACE(text, start).end()
-        left = len(text) - i
-        if i - start > GAP:
-            return 0
-        half = not left or any(left < len(word) and word.startswith(text[i:]) for word in words)
-        if s.closed or not half:
-            best = max((len(word) for word in words if text.startswith(word, i)), default=0)
-            return i + best - s.pos if best else -half
-        yield
-
-
-def token_ahead(s: Source, offset: int, ends: tuple[str, ...]) -> Scan[tuple[str, str] | None]:
-    """The text `offset` characters ahead, of at most `CAP` characters, with the mark after it; None if there is none.
-    Consumes nothing."""
-    search, longest = marks(ends).full, max(map(len, ends))
-    while True:
-        text, start = s.text, s.pos + offset
-        m = search(text, start, start + CAP + longest)
-        whole = s.closed or len(text) - start >= CAP + longest
-        if m and m.start() - start > CAP:
-            return None
-        if m and (s.closed or not _may_grow(text, m.start(), ends)):
-            return text[start : m.start()], m[1]
-        if whole and not m:
-            return None
-        yield
-
-
-def _may_grow(text: str, i: int, words: tuple[str, ...]) -> bool:
-    """Whether the text from `i` on is an incomplete word."""
-    left = len(text) - i
-    return any(left < len(word) and word.startswith(text[i:]) for word in words)

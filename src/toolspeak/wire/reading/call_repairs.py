@@ -19,6 +19,7 @@ from functools import lru_cache
 from ..dialect import Raw
 from .json_string import short_string
 from .json_tokens import ENDS
+from .lookahead import ahead
 from .source import GAP, SPACE, Malformed, Scan, at, beginning, expect, following, literal_words, marks, token, until
 from .state import State
 
@@ -62,15 +63,24 @@ def behind(words: tuple[str, ...], after: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def trailing(s: State, legal: tuple[str, ...]) -> Scan[None]:
-    """Checks whether a call is followed by more than its end, or one of `legal`. A bare object may be the next call,
-    so that decision waits."""
+    """Checks whether a call is followed by more than its end, or one of `legal`; also behind the mark of an end. A bare
+    object may be the next call, so that decision waits."""
     if s.end_checked_at == s.offset + s.pos:
         return
     c = yield from following(s)
     s.end_checked_at = s.offset + s.pos
     whole = not c or (s.truncated and s.closed) or (c in "{[" and c in legal) or _half(s, legal)
-    if not whole and not (yield from at(s, *(w for w in legal if len(w) > 1), eat=False)):
+    if not whole and not (yield from follows(s, tuple(w for w in legal if len(w) > 1))):
         s.note("trailing-text", (yield from beginning(s)))
+
+
+def follows(s: State, legal: tuple[str, ...]) -> Scan[bool]:
+    """Whether one of `legal` comes next. The mark of an end counts only if nothing else follows it. Consumes nothing."""
+    word = yield from at(s, *legal, eat=False)
+    if word not in s.stops:
+        return word != ""
+    end = yield from ahead(s, 0, (word,))
+    return end <= 0 or (yield from ahead(s, end, legal)) != 0
 
 
 def _half(s: State, words: tuple[str, ...]) -> bool:

@@ -15,10 +15,10 @@ from ..dialect import DEFAULT_SERVER, ID, INDEX, NAME, SERVER, Arguments, Json, 
 from ..holes import ARGUMENTS, json_call, numbered_name
 from ..holes.hole import Tail
 from ..holes.parameter_tag_variants import unquoted
-from ..holes.typed import ahead
 from .call_form_words import Form, first_words, name_ends, words_of
-from .call_repairs import IDENTIFIER, behind, closing, missing, note_half_name, skip_scalars, trailing
+from .call_repairs import IDENTIFIER, behind, closing, follows, missing, note_half_name, skip_scalars, trailing
 from .lexicon import Program
+from .lookahead import ahead
 from .openers import Entry
 from .shapes import fitting
 from .source import CAP, Malformed, Marks, Scan, at, beginning, blank, expect, following, literal_words, marks, token
@@ -95,7 +95,7 @@ def _unclosed(s: State, p: Program) -> Scan[None]:
     """The call has no closer. Takes note of what follows if that may belong to it. Without a brace, anything may."""
     c = yield from following(s)
     belongs = c in BELONGS or (s.complete_call is not None and s.complete_call.unclosed)
-    if c and belongs and (c != "{" or c not in p.legal) and not (yield from at(s, *p.legal, eat=False)):
+    if c and belongs and (c != "{" or c not in p.legal) and not (yield from follows(s, p.legal)):
         s.note("trailing-text", (yield from beginning(s)))
 
 

@@ -79,6 +79,8 @@ class State(Source):
     """Maps names to tools. None accepts any name."""
     new_id: Callable[[], str] | None = None
     """Creates the id of a call that has none."""
+    stops: tuple[str, ...] = ()
+    """The dialect's marks of the end of a reply."""
     tool_names: list[str] = field(default_factory=list[str])
     """The names of the tools, sorted."""
 
