@@ -24,6 +24,7 @@ CERTAIN = {
     "one\\ntwo \\\\d": "one\ntwo \\d",
     '\\"a\\" \\d': '"a" \\d',
     "it\\'s \\d": "it's \\d",
+    "echo \\$HOME\\nls": "echo \\$HOME\nls",
 }
 
 

@@ -7,8 +7,8 @@ after a comma or a quote comes what begins a member. A string that swallowed the
 also what the decoder passes on without the readers. Of many pieces the part is kept that may begin a member, so that the
 result does not depend on how the text is cut.
 
-A string that has an escape that is none (`C:\\new\\data`, written with single backslashes) was probably not escaped at
-all: its other escapes have two readings then, and nobody knows which of both is meant.
+A string with a backslash before a letter that it does not escape (`C:\\new\\data`, written with single backslashes) was
+probably not escaped at all: its other escapes have two readings then, and nobody knows which of both is meant.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Watch:
     def escape(self, pair: str, unknown: bool) -> None:
         """An escape that is read by itself begins with this pair."""
         self.content += UNKNOWN
-        self.unknown |= unknown
+        self.unknown |= unknown and pair[1:].isalnum()  # `\$` and `\.` beside `\n` are common in code
         self.escaped |= bool(ESCAPE(pair)) > unknown
 
     @property
