@@ -105,7 +105,8 @@ def prompt_of(row: Row, d: Dialect) -> str:
     messages = row.messages[:-1] if goes_on else row.messages
     now = datetime(2026, 1, 1, tzinfo=UTC)
     try:
-        prompt = render(messages, row.tools, d, template=template, thinking=thinking, now=now).prompt
+        variables = {"enable_thinking": thinking}  # the only switch that the engine sets
+        prompt = render(messages, row.tools, d, template=template, variables=variables, now=now).prompt
     except ToolspeakError:
         prompt = by_jinja(template, messages, row, thinking)
     return begun(prompt, row.messages[-1], d, row.continue_final_message) if goes_on else prompt
