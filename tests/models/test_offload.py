@@ -15,6 +15,9 @@ from toolspeak import toolbox
 from toolspeak.models.http import client
 from toolspeak.models.http.client import Http
 from toolspeak.models.offload import PlanEnd, next_effect
+from toolspeak.models.scripted import Scripted
+from toolspeak.models.speaker import Speaker
+from toolspeak.plan import prompted
 from toolspeak.plan.effects import Ask, Plan
 from toolspeak.schema import nonblocking_json
 from toolspeak.schema.check import check
@@ -119,3 +122,28 @@ def test_a_large_body_is_written_in_small_steps(monkeypatch: pytest.MonkeyPatch,
 def test_names_are_written_as_the_standard_library_writes_them() -> None:
     value = {1: [], None: {}, False: {"a": 1.5}, 2.5: [1]}
     assert "".join(nonblocking_json.written(value, json.dumps)) == json.dumps(value)
+
+
+@pytest.mark.parametrize("properties", [10, 3_000])
+def test_a_prompt_with_a_large_schema_is_rendered_in_a_thread(properties: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: set[int] = set()
+    real = prompted.render
+
+    def noted(*arguments: Any, **options: Any) -> Any:
+        seen.add(threading.get_ident())
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(prompted, "render", noted)
+    schema = {
+        "type": "object",
+        "properties": {f"p{i}": {"type": "string", "title": "x" * 20} for i in range(properties)},
+    }
+    model = Speaker(Scripted(["Hi"]), "hermes")
+
+    async def go() -> bool:
+        request = Request([{"role": "user", "content": "Hi"}], tools=(as_tool({"name": "f", "parameters": schema}),))
+        async for _ in model.stream(request):
+            pass
+        return threading.get_ident() in seen
+
+    assert asyncio.run(go()) == (properties == 10)

@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from ..errors import ToolspeakError
 from ..plan.effects import Ask, Effect, Plan
-from ..schema.validators import check_cost
+from ..schema.validators import check_cost, known_length
 from ..types import Reply, Request
 
 P = ParamSpec("P")
@@ -70,6 +70,11 @@ def request_size(request: Request) -> int:
         if size >= LARGE:
             break
     return size
+
+
+def prompt_size(request: Request) -> int:
+    """Estimate the characters of a request as a prompt, in which the schemas of tools are written out."""
+    return request_size(request) + sum(known_length(tool.parameters) for tool in request.tools or ())
 
 
 def reply_size(reply: Reply) -> int:

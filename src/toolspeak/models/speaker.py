@@ -19,7 +19,7 @@ from ..wire.detect import ANY
 from ..wire.dialect import Dialect
 from .base import Capability, Model, TokenCounter
 from .calls_in_text import Listener, new_id, with_calls_in_text, with_hint
-from .offload import LARGE, offloaded, request_size
+from .offload import LARGE, offloaded, prompt_size
 from .strategy import Known, Preferences, Strategy, known_of, strategy as decide
 from .wrapper import Wrapper
 
@@ -92,7 +92,7 @@ class Speaker(Wrapper[Model]):
 
     def _stream(self, request: Request) -> AsyncGenerator[Event]:
         plan = self.plan(request)
-        if request_size(request) >= LARGE:
+        if prompt_size(request) >= LARGE:
             return self._played(plan, request)
         effect = self._first(plan, request)
         if isinstance(effect, Ask) and not effect.recorded:  # its only step
@@ -119,7 +119,7 @@ class Speaker(Wrapper[Model]):
         """The tokens of what the text model would be asked first."""
         if not isinstance(self.model, TokenCounter):
             return None
-        effect = await offloaded(request_size(request), self.plan(request).send, None)
+        effect = await offloaded(prompt_size(request), self.plan(request).send, None)
         if isinstance(effect, Score):
             return await self.model.count(Request(prompt=effect.pairs[0][0]))
         return await self.model.count(effect.request if isinstance(effect, Ask) else request)

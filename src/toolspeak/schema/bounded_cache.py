@@ -41,6 +41,11 @@ class BoundedCache(Generic[K, V]):
             pass  # another thread has just dropped it
         return known[0]
 
+    def size_of(self, key: K) -> int:
+        """The size of a value, 0 if it is not in the cache."""
+        known = self._values.get(key)
+        return known[1] if known else 0
+
     def put(self, key: K, value: V, size: int) -> None:
         """Stores a value of about `size` bytes. The values that were used least recently are dropped."""
         if size > self.largest:

@@ -21,7 +21,7 @@ from .pattern_parts import why_invalid
 from .phrases import expected, schema_of, short, spoken
 from .text_grammars import KEYWORD, Fits
 from .walk import escape, nodes, rebuild, resolve
-from .weight import UNREADABLE, largest_pattern, weight
+from .weight import BY_CHARACTER, UNREADABLE, largest_pattern, weight
 
 
 class Judge(Protocol):
@@ -98,6 +98,12 @@ def judge(schema: Schema, tool: str = "") -> Judge:
 def too_much(judge: Judge, schema: Schema, value: object) -> bool:
     """Whether a validator may have more work with a value than CHECKED, because its schema multiplies it."""
     return exceeds(schema, value, CHECKED) if isinstance(judge, Referring) else False
+
+
+def known_length(schema: Schema) -> int:
+    """The characters of a schema as JSON, as an estimate that is too high if it has patterns; 0 if its validator is not
+    cached."""
+    return _judges.size_of(id(schema)) // BY_CHARACTER
 
 
 def check_cost(schema: Schema, length: int) -> int:
