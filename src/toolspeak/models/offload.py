@@ -74,7 +74,8 @@ def request_size(request: Request) -> int:
 
 def prompt_size(request: Request) -> int:
     """Estimate the characters of a request as a prompt, in which the schemas of tools are written out."""
-    return request_size(request) + sum(known_length(tool.parameters) for tool in request.tools or ())
+    schemas = sum(known_length(tool.parameters) for tool in request.tools) if request.tools else 0
+    return request_size(request) + schemas
 
 
 def reply_size(reply: Reply) -> int:
