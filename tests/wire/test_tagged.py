@@ -202,7 +202,8 @@ TYPES = [
     ("o", "{'x': [1, None, True], 'y': \"it's\"}", {"x": [1, None, True], "y": "it's"}, ["python-literal"]),
     ("o", "{'p': (1, 2), 'q': 'it\\'s'}", {"p": [1, 2], "q": "it's"}, ["python-literal"]),
     ("l", "('a', 'b')", ["a", "b"], ["python-literal"]),
-    ("l", "('a')", ["a"], ["python-literal"]),
+    ("l", "('a',)", ["a"], ["python-literal"]),
+    ("l", "('a')", "('a')", ["kept-as-text"]),  # Python's is no tuple
     ("so", "(a note)", "(a note)", []),
     ("o", '{"a": [1, 2,],}', {"a": [1, 2]}, ["trailing-comma"]),
     ("o", '{"a": 1', '{"a": 1', ["kept-as-text"]),
