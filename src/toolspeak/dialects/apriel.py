@@ -15,7 +15,7 @@ APRIEL = Dialect(
     before="\n",
     forms=((CALL,),),
     thinking=Thinking("Here are my reasoning steps:\n", "\n[BEGIN FINAL RESPONSE]\n"),
-    frame=("[END FINAL RESPONSE]", "<|end|>"),
+    frame=("\n[END FINAL RESPONSE]\n", "<|end|>"),
     stop=("<|end|>",),
     control=(
         "<|begin_system|>",

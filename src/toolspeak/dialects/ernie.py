@@ -9,7 +9,7 @@ ERNIE45 = Dialect(
     between="\n",
     before="\n",
     forms=BARE,
-    frame=("<response>", "</response>"),
+    frame=("<response>\n", "\n</response>\n"),
     stop=("</s>",),
     control=("<|im_start|>", "<|im_end|>", "<tool_output>", "</tool_output>", "<s>", "</s>"),
     speech=Speech(results=Results("user", ("<tool_output>\n", RESULT, "\n</tool_output>"))),

@@ -11,7 +11,7 @@ HUNYUAN_A13B = Dialect(
     items=LIST,
     forms=BARE,
     thinking=Thinking("<think>\n", "\n</think>\n"),
-    frame=("<answer>", "</answer>"),
+    frame=("<answer>\n", "\n</answer>"),
     stop=("<|eos|>",),
     control=(
         "<|startoftext|>",

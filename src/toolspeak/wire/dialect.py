@@ -315,7 +315,7 @@ class Dialect:
     pairs that may surround it. `forms` are other shapes of a call that are read, never written; if calls begin with
     their name after the section's opener, only in that section. They, and every call of a dialect with `guard`, count
     only for an offered tool. `header`: each call is a message of its own. `frame` are control markers around texts,
-    which are not part of them.
+    which are not part of them, with the whitespace beside them.
 
     INDEX counts from `index_base`: as a key over the whole conversation, elsewhere within a turn. Written ids have
     `id_length` letters and digits, unless that is 0. `control` are further markers that must never come from outside

@@ -43,7 +43,8 @@ class Program:
       a text, `block` those in a code block
     - `after` may follow a call, `legal` a call that was not closed; `again` begins another call between the same
       marks, and `call_words` come before a call's name; `value_closers` close a value between tags
-    - `beyond` may follow a frame
+    - `frames` are around texts, `beyond` may follow one; `frame_space` maps those of the dialect, with the newline that
+      belongs to them, to the number of whitespace characters after them
     - `named`: a message may begin with only a tool's name
     - `unframed` ends a thought that was none; `closers` end a thought, `drafts` begin a call in one, `opening` are
       both
@@ -72,6 +73,7 @@ class Program:
         self._messages(d.header, calls)
         self._quotations()
         self.frames = (*(w.strip() for w in d.frame), *d.stop)
+        self.frame_space = {f: len(w) - len(w.rstrip()) for w in d.frame for f in (w.strip(), w.rstrip())}
         self.closers: Marks | None = None
         self.opening: Marks | None = None
         self.drafts: tuple[str, ...] = ()
@@ -161,6 +163,9 @@ class Program:
         for word, kind in words.items():
             self.fresh.setdefault(word, kind)
             self.inside.setdefault(word, kind)
+        calls = tuple(w for w in self.inside if w[0] == "\n")
+        lines = (*self.frame_space, *("\n" + w for w in self.frames if ("\n" + w).startswith(calls)))
+        self.inside |= {w: FRAME for w in lines if w[0] == "\n"}  # longer than the opener of a call in it, so it counts
 
     def _thoughts(self, d: Dialect, calls: bool) -> None:
         """What opens and what ends a thought."""

@@ -14,6 +14,7 @@ from ...types import Note
 from .call_repairs import after_call, break_off, ends_inside, note_cut, note_unknown
 from .calls import begin, section
 from .code_blocks import DRAFT, code_block
+from .frames import at_end, drop_frame
 from .heads import note_rest, pass_unread, read_head, tool_name
 from .json_value import json_value
 from .lexicon import (
@@ -106,6 +107,7 @@ def minor_mark(s: State, p: Program, kind: str, word: str, space: str, block: Co
         block.open = False  # a message also ends a block
         s.emit_text(word if s.ignored_call else "")
         s.ignored_call = False
+        yield from skip(s, p.frame_space.get(word, 0))
         return True
     close = p.d.thinking.close if p.d.thinking and p.split else ""
     if kind == UNTHINK and close:
@@ -115,9 +117,8 @@ def minor_mark(s: State, p: Program, kind: str, word: str, space: str, block: Co
         return True
     if kind == THOUGHT and (yield from at(s, close.strip() or word)):
         return True  # an empty thought
-    if kind == FRAME and (yield from _ends(s, () if block.open else p.beyond)):
-        if word in p.unthink and word not in p.frames:
-            s.note("stray-closer", word)
+    if kind == FRAME and (yield from at_end(s, () if block.open else p.beyond)):
+        yield from drop_frame(s, p, word)
         return True
     s.emit_text(space + word)
     if kind == CODE:
@@ -349,7 +350,7 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
     value = word in ("{", "[") and word in p.entries
     start = yield from _resume_position(s, p, word, value)
     before, s.pos = s.text[s.pos : start], start
-    if word in p.frames and (yield from _ends(s, p.beyond)):
+    if word in p.frames and (yield from at_end(s, p.beyond)):
         return True  # a mark that may open a call or be a frame is a frame here
     if cut:
         note_cut(s)
@@ -391,10 +392,3 @@ def data(s: State) -> Scan[None]:
         if s.offset + s.pos == start:
             s.emit_text(s.text[s.pos : s.pos + 1])
             s.pos += 1
-
-
-def _ends(s: State, beyond: tuple[str, ...]) -> Scan[bool]:
-    """Whether nothing follows, or something that starts anew, one of the words `beyond`."""
-    if beyond and (yield from at(s, *beyond, eat=False)):
-        return True
-    return s.closed and SPACE(s.text, s.pos).end() == len(s.text)
