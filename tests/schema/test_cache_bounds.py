@@ -119,6 +119,9 @@ SHAPES: dict[str, Callable[[int], dict[str, Any]]] = {
     "letters": lambda i: obj(lambda j: {"pattern": f"(abc){{400}}{j}x{i}"}, 40),
     "any script": lambda i: obj(lambda j: {"pattern": rf"\p{{L}}{{2}}{j}x{i}"}, 100),
     "alternatives": lambda i: obj(lambda j: {"anyOf": [{"const": j}, {"type": "null"}]}, 2000),
+    "objects": lambda i: obj(lambda j: {"enum": [{"a": {"b": {"c": k + i}}} for k in range(2000)]}, 1),
+    "small objects": lambda i: obj(lambda j: {"enum": [{"": k + i} for k in range(2000)]}, 1),
+    "data": lambda i: obj(lambda j: {"x-data": [{"a": {"b": {"c": k + i}}} for k in range(2000)]}, 1),
     "look around": lambda i: obj(lambda j: {"pattern": f"^(?!x{j})[a-z]+x{i}$"}, 500),
     "small": lambda i: obj(lambda j: {"type": "string", "title": f"{i}"}, 2),
 }

@@ -1,7 +1,8 @@
 """Estimates the bytes of a compiled schema before it is compiled, from its size and its patterns.
 
 The factors were measured with jsonschema-rs 0.60 (resident bytes of validators of many shapes); each is about the
-largest value seen. A validator takes 25 to 45 bytes for each character of its schema; referenced schemas are shared. A
+largest value seen. A validator takes 25 to 45 bytes for each character of its schema, and more for small objects, above
+all those in an `enum`, which it has three times; referenced schemas are shared. A
 regular expression takes far more than its length suggests: 200 bytes for each ASCII letter, set or operator, a few
 thousand for a set of most of Unicode, some 60,000 for a Unicode class such as `\\p{L}`, and all of that once for each
 repetition in `{1,50}`. So the schema is searched once for patterns, and each pattern is scanned for these factors, without
@@ -24,6 +25,8 @@ EACH = 4_096
 """Bytes of the smallest validator."""
 BY_CHARACTER = 55
 """Bytes per character of a schema as JSON: for its validator, and for the schema itself, which is stored with it."""
+OBJECT = 1_700
+"""Bytes of an object that has entries, besides its characters."""
 PATTERN, LOOKING = 20_000, 22_000
 """Bytes of the smallest pattern; of one in a schema with lookaround or back-references, which needs another engine."""
 LETTER, MOST_OF_ALL, CLASS = 210, 2_500, 60_000
@@ -55,7 +58,7 @@ def weight(schema: Schema) -> tuple[int, int]:
     patterns = {pattern for _, pattern in _patterns(schema)} if "attern" in text else set[str]()
     looks = any(LOOKS.search(pattern) for pattern in patterns)
     of_patterns = sum(pattern_weight(pattern, looks) for pattern in patterns)
-    return EACH + BY_CHARACTER * len(text) + of_patterns, of_patterns
+    return EACH + BY_CHARACTER * len(text) + OBJECT * text.count('{"') + of_patterns, of_patterns
 
 
 def largest_pattern(schema: Schema) -> tuple[str, str, int]:
