@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from contextvars import ContextVar
 from pathlib import Path
+from threading import Event, Lock
 from typing import Any
 
 from .policy.approval_digests import canonical, digest
@@ -26,13 +27,22 @@ log = logging.getLogger("toolspeak.audit")
 
 EVENT = "toolspeak.call_decision"
 FIELDS = ("outcome", "verdict", "rule", "origin", "call", "who", "request")
-SCRIPT = f"""
-CREATE TABLE IF NOT EXISTS audit (time REAL, {", ".join(f"{name} TEXT" for name in FIELDS)}, arguments TEXT);
-CREATE INDEX IF NOT EXISTS audit_time ON audit (time);
-"""
+SCRIPT = (
+    f"CREATE TABLE IF NOT EXISTS audit (time REAL, {', '.join(f'{name} TEXT' for name in FIELDS)}, arguments TEXT)",
+    "CREATE INDEX IF NOT EXISTS audit_time ON audit (time)",
+)
 INSERT = f"INSERT INTO audit (time, {', '.join(FIELDS)}, arguments) VALUES (?{', ?' * (len(FIELDS) + 1)})"  # noqa: S608 - of constants
 EVERY = 1_000
 """Rows between two deletions of old rows."""
+WAITING, TOGETHER = 10_000, 500
+"""The most rows that wait, and that are written in one transaction."""
+WAIT = 5.0
+"""Seconds for which a transaction waits for another process."""
+TRIES, PAUSE = 6, 0.5
+"""How often the same rows are tried before the next decision, and the seconds between."""
+
+_Row = tuple[Any, ...]
+_error = logging.getLogger("toolspeak")
 
 request_span: ContextVar[Any] = ContextVar("request_span", default=None)
 """The span that gets decisions as events; None means the current span."""
@@ -70,53 +80,93 @@ class SqliteHandler(logging.Handler):
     """Writes each decision to the table `audit` of a SQLite file, which several processes may share.
 
     With `arguments` a row also has the tool's name and the call's arguments as JSON. Rows older than `age` seconds are
-    deleted (None: never). A separate thread writes, in order; `close` waits for it. Write errors are logged.
+    deleted (None: never). A separate thread writes, in order. If it cannot, it tries again: six times, then with
+    the next decision, and once in `close`. At most 10,000 rows wait. Errors and lost rows are logged.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, arguments: bool = False, age: float | None = None) -> None:
         super().__init__()
         self.path, self.arguments, self.age = Path(path).expanduser(), arguments, age
         self._thread: ThreadPoolExecutor | None = None
-        self._written = 0
+        self._rows: list[_Row] = []
+        self._changing = Lock()
+        self._writing = False
+        self._closing = Event()
+        self._lost = 0
+        self._until_deletion = 0
 
     def emit(self, record: logging.LogRecord) -> None:
         row: dict[str, str] | None = getattr(record, "audit", None)
         if row is None:
             return
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, "toolspeak-audit")
         arguments = getattr(record, "audit_arguments", None) if self.arguments else None
-        values = (row[name] for name in FIELDS)
-        self._thread.submit(self._write, (record.created, *values, arguments))
+        with self._changing:
+            if len(self._rows) < WAITING:
+                self._rows.append((record.created, *(row[name] for name in FIELDS), arguments))
+            else:
+                self._lost += 1
+            if not self._writing:
+                self._writing = True
+                self._thread = self._thread or ThreadPoolExecutor(1, "toolspeak-audit")
+                self._thread.submit(self._write_rows)
 
     def close(self) -> None:
-        """Waits until all rows are written."""
-        thread, self._thread = self._thread, None
+        """Waits until all rows are written, or a last try to write them fails: seconds if the file is locked."""
+        self._closing.set()
+        with self._changing:
+            thread, self._thread = self._thread, None
         if thread is not None:
             thread.shutdown()
+        self._write_rows()
+        self._closing.clear()
+        with self._changing:
+            lost, self._lost, self._rows = len(self._rows) + self._lost, 0, []
+        if lost:
+            _error.error("%d decisions were not written to %s", lost, self.path)
         super().close()
 
-    def _write(self, row: tuple[Any, ...]) -> None:
+    # ------------------------------------------------------------------ in the thread, the last time in `close`
+
+    def _write_rows(self) -> None:
+        """Write all rows that wait, also those that come meanwhile."""
+        tries = 0
+        while True:
+            with self._changing:
+                rows = self._rows[:TOGETHER]
+                if not rows or tries == TRIES:
+                    self._writing = False
+                    return
+            if self._write(rows):
+                tries = 0
+                with self._changing:
+                    del self._rows[: len(rows)]
+                continue
+            tries = TRIES if self._closing.is_set() else tries + 1
+            self._closing.wait(0 if tries == TRIES else PAUSE)
+
+    def _write(self, rows: list[_Row]) -> bool:
         try:
             os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
-            with closing(sqlite3.connect(self.path, timeout=30, isolation_level=None)) as database:
+            with closing(sqlite3.connect(self.path, timeout=WAIT, isolation_level=None)) as database:
                 database.execute("PRAGMA journal_mode = WAL")
-                database.executescript(SCRIPT)
-                if not self._written:
-                    _add_columns(database)
-                database.execute(INSERT, row)
-                if self.age is not None and self._written % EVERY == 0:
-                    database.execute("DELETE FROM audit WHERE time < ?", (row[0] - self.age,))
-            self._written += 1
+                with database:
+                    database.execute("BEGIN IMMEDIATE")
+                    _create(database)
+                    database.executemany(INSERT, rows)
+                    if self.age is not None and self._until_deletion <= 0:
+                        database.execute("DELETE FROM audit WHERE time < ?", (rows[-1][0] - self.age,))
         except (OSError, sqlite3.Error) as error:
-            logging.getLogger("toolspeak").error("a decision cannot be written to %s: %s", self.path, error)
+            _error.error("%d decisions wait to be written to %s: %s", len(self._rows), self.path, error)
+            return False
+        self._until_deletion = EVERY if self._until_deletion <= 0 else self._until_deletion - len(rows)
+        return True
 
 
-def _add_columns(database: sqlite3.Connection) -> None:
-    """Add the columns that a file of an earlier version lacks. Other processes may be writing to it."""
-    with database:
-        database.execute("BEGIN IMMEDIATE")
-        known = {row[1] for row in database.execute("PRAGMA table_info(audit)")}
-        for name in FIELDS:
-            if name not in known:
-                database.execute(f"ALTER TABLE audit ADD COLUMN {name} TEXT")
+def _create(database: sqlite3.Connection) -> None:
+    """Create the table, with the columns that a file of an earlier version lacks."""
+    for statement in SCRIPT:
+        database.execute(statement)
+    known = {row[1] for row in database.execute("PRAGMA table_info(audit)")}
+    for name in FIELDS:
+        if name not in known:
+            database.execute(f"ALTER TABLE audit ADD COLUMN {name} TEXT")

@@ -226,6 +226,7 @@ WRONG: list[tuple[bytes, int | None, str, str | None]] = [
     (b"[1]\n", 1, "invalid_json_line", None),
     (b'"\xff"\n', 1, "invalid_json_line", None),
     (b"[" * 15_000 + b"\n", 1, "invalid_json_line", None),
+    (content([line(1, model="m", messages=[], x=json.loads("[" * 201 + "]" * 201))]), 1, "invalid_json_line", None),
     (content([{"method": "POST", "url": CHAT, "body": {}}]), 1, "missing_required_parameter", "custom_id"),
     (content([line(1), line(2), line(1)]), 3, "duplicate_custom_id", "custom_id"),
     (content([{**line(1), "custom_id": 7}]), 1, "invalid_value", "custom_id"),
@@ -481,6 +482,47 @@ def test_a_key_has_so_many_files_bytes_and_batches(serve_models: Serve, tmp_path
 
     bounds = {"files": 3, "size": 2000, "waiting": 2}
     live(serve_models, tmp_path, work, lambda: Gated(shut=True), bounds=bounds)
+
+
+def test_uploads_in_progress_count(serve_models: Serve, tmp_path: Path) -> None:
+    """A key could begin any number of uploads beyond its room."""
+
+    async def begin(running: Any, head: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(running.url.rpartition(":")[2]))
+        part = '--XX\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n' + "x" * 900
+        kind = "Content-Type: multipart/form-data; boundary=XX"
+        writer.write(f"POST /v1/files HTTP/1.1\r\nHost: localhost\r\n{kind}\r\n{head}\r\n\r\n".encode())
+        writer.write(part.encode() if "Length" in head else f"{len(part):x}\r\n{part}\r\n".encode())
+        await writer.drain()
+        return reader, writer
+
+    async def work(running: Any) -> None:
+        client = sdk(running)
+        for head in ("Content-Length: 300000", "Transfer-Encoding: chunked"):
+            _, writer = await begin(running, head)
+            async with asyncio.timeout(60):
+                while not any(path.stat() for path in (tmp_path / "batches" / "files").iterdir()):
+                    await asyncio.sleep(0.01)
+            with pytest.raises(openai.BadRequestError, match=r"with uploads in progress, hold [1-9]"):
+                await client.files.create(file=b"x" * 100_000, purpose="batch")
+            writer.close()
+            async with asyncio.timeout(60):
+                while any((tmp_path / "batches" / "files").iterdir()):
+                    await asyncio.sleep(0.01)
+            file = await client.files.create(file=b"x" * 100_000, purpose="batch")
+            await client.files.delete(file.id)
+
+    live(serve_models, tmp_path, work, bounds={"size": 300_000, "file": 300_000})
+
+
+def test_an_upload_to_a_disk_that_fails_is_refused(serve_models: Serve, tmp_path: Path) -> None:
+    async def work(running: Any) -> None:
+        (tmp_path / "batches" / "files").rename(tmp_path / "elsewhere")
+        with pytest.raises(openai.InternalServerError, match="unavailable at the moment") as caught:
+            await sdk(running).files.create(file=b"x", purpose="batch")
+        assert (caught.value.status_code, caught.value.code) == (503, "store_unavailable")
+
+    live(serve_models, tmp_path, work)
 
 
 def test_without_a_folder_there_are_no_batches(serve_models: Serve, tmp_path: Path) -> None:

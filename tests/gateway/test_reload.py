@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
 from test_process import Process, Slow, slow as slow, start as start
 
+from toolspeak.audit import audit as decided
 from toolspeak.gateway.access.keys import hashed
 from toolspeak.gateway.app import Gateway
-from toolspeak.gateway.config.settings import GatewaySettings, ModelSettings
+from toolspeak.gateway.config.settings import Audit, GatewaySettings, ModelSettings, StoreSettings
 from toolspeak.gateway.endpoints.health import PROBES, Readiness
 from toolspeak.gateway.serve.reload import Reloadable
+from toolspeak.gateway.telemetry.audit_database import close_audit
 from toolspeak.models.pool import Pool
 from toolspeak.models.scripted import Scripted
+from toolspeak.types import ToolCall
 
 
 def probing() -> list[asyncio.Task[Any]]:
@@ -149,3 +155,31 @@ def test_requests_of_a_key_that_is_revoked_end(start: Callable[..., Process], sl
             assert "Well, hello." in (await other)[1]
 
     asyncio.run(main())
+
+
+def test_settings_that_are_refused_leave_the_audit_as_it_is(tmp_path: Path) -> None:
+    """The store of the newer settings is a folder. They named no audit, so the file in use was closed for good."""
+    audit = Audit(str(tmp_path / "audit.sqlite"))
+    models = {"m": ModelSettings("m", ("scripted:Hello.",))}
+    call = ToolCall("c0", "look", {})
+
+    async def main() -> None:
+        app = Reloadable(
+            Gateway(GatewaySettings(models, audit=audit)),
+            lambda: GatewaySettings(models, store=StoreSettings(str(tmp_path), responses=True)),
+        )
+        app.begin()
+        before = app.gateway
+        app.reload()
+        while app._reloads:
+            await asyncio.sleep(0.01)
+        assert app.gateway is before
+        decided(call, None, "allowed")
+        await app.end()
+
+    try:
+        asyncio.run(main())
+    finally:
+        close_audit()
+    with closing(sqlite3.connect(audit.path)) as database:
+        assert database.execute("SELECT count(*) FROM audit").fetchone() == (1,)

@@ -15,12 +15,12 @@ import pytest
 
 import toolspeak as ts
 from replies import calls, native
-from toolspeak.audit import SqliteHandler, audit, request_id
+from toolspeak.audit import TRIES, SqliteHandler, audit, request_id
 from toolspeak.gateway.call_policy import CallPolicy, policed
 from toolspeak.gateway.config.load import parse_config
 from toolspeak.gateway.config.settings import Audit
 from toolspeak.gateway.generation import answer
-from toolspeak.gateway.telemetry.audit_database import use_audit_file
+from toolspeak.gateway.telemetry.audit_database import close_audit, use_audit_file
 from toolspeak.gateway.telemetry.log_lines import LogLines
 from toolspeak.models.fallback import calling
 from toolspeak.types import Request
@@ -164,7 +164,7 @@ def test_a_file_of_an_earlier_version_gets_the_new_column(tmp_path: Path) -> Non
             audit(ts.ToolCall("c0", "look", {"text": SECRET}), None, "allowed", who="bob")
     finally:
         request_id.reset(token)
-        use_audit_file(None)
+        close_audit()
     with closing(sqlite3.connect(path)) as database:
         rows = database.execute("SELECT who, request, arguments FROM audit").fetchall()
     assert rows == [("alice", None, None), ("bob", "req_1", None), ("bob", "req_1", None)]
@@ -190,8 +190,65 @@ def test_the_gateway_writes_them_to_the_file_of_its_configuration(tmp_path: Path
     call = ts.ToolCall("c0", "look", {"text": SECRET})
     use_audit_file(parse_config(text, folder=tmp_path).audit)
     audit(call, None, "allowed", who="alice")
-    use_audit_file(None)
+    close_audit()
     audit(call, None, "allowed", who="bob")
     with closing(sqlite3.connect(tmp_path / "audit.sqlite")) as database:
         rows = database.execute("SELECT who, outcome, arguments FROM audit").fetchall()
     assert rows == [("alice", "allowed", json.dumps(["look", {"text": SECRET}], separators=(",", ":")))]
+
+
+def test_a_locked_file_loses_nothing_and_ends_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All rows that wait are tried together: each for itself delayed the end of the process by its own half minute."""
+    monkeypatch.setattr("toolspeak.audit.WAIT", 0.01)
+    path = tmp_path / "audit.sqlite"
+    tries: list[int] = []
+    real = SqliteHandler._write
+
+    def counted(self: SqliteHandler, rows: list[tuple[Any, ...]]) -> bool:
+        tries.append(len(rows))
+        return real(self, rows)
+
+    monkeypatch.setattr(SqliteHandler, "_write", counted)
+    call = ts.ToolCall("c0", "look", {})
+    use_audit_file(Audit(str(path)))
+    audit(call, None, "allowed")
+    close_audit()
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("BEGIN EXCLUSIVE")
+        use_audit_file(Audit(str(path)))
+        for _ in range(50):
+            audit(call, None, "allowed")
+        close_audit()
+        assert sum(count == 50 for count in tries) <= 2
+        assert len(tries) <= 1 + TRIES + 2
+        use_audit_file(Audit(str(path)))
+        for _ in range(50):
+            audit(call, None, "refused")
+        database.execute("ROLLBACK")
+    close_audit()
+    with closing(sqlite3.connect(path)) as database:
+        assert [row[0] for row in database.execute("SELECT outcome FROM audit")] == ["allowed"] + ["refused"] * 50
+
+
+def test_the_rows_that_wait_have_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("toolspeak.audit.WAITING", 5)
+    (tmp_path / "folder").mkdir()
+    use_audit_file(Audit(str(tmp_path / "folder")))
+    for _ in range(8):
+        audit(ts.ToolCall("c0", "look", {}), None, "allowed")
+    close_audit()
+    assert "8 decisions were not written" in caplog.text
+
+
+def test_the_same_settings_keep_the_file(tmp_path: Path) -> None:
+    """A reload must not miss a decision while the file is replaced."""
+    first = Audit(str(tmp_path / "a.sqlite"))
+    use_audit_file(first)
+    [handler] = logging.getLogger("toolspeak.audit").handlers[-1:]
+    assert use_audit_file(Audit(str(tmp_path / "a.sqlite"))) == []
+    assert handler in logging.getLogger("toolspeak.audit").handlers
+    assert use_audit_file(Audit(str(tmp_path / "b.sqlite"))) == [handler]
+    handler.close()
+    close_audit()

@@ -45,7 +45,6 @@ from .registry import Models, Served, check_able
 from .routes import Codec, Writer, answer_route, codec_for, known_path
 from .storage.batch_store import BatchStore
 from .storage.response_store import ResponseStore
-from .telemetry.audit_database import use_audit_file
 from .telemetry.log_lines import log_model_failure
 from .telemetry.observer import Observer
 from .telemetry.request_record import UNKNOWN
@@ -100,7 +99,6 @@ class Gateway:
         )  # fmt: skip
         self.hosted = HostedTools(settings.hosted, settings.mcp, settings.offered, settings.keys)
         self.auth = Authenticator(settings)
-        use_audit_file(settings.audit)
         self.budgets = budgets_of(settings)
         self.toolsets = Toolsets()
         self.store = ResponseStore(settings.store) if settings.store and settings.store.responses else None

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from ...api.json_stream import Payload
 from ...batch.row import Item, is_unicode
+from ...schema import nonblocking_json
 
 MOST_ERRORS = 100
 """The most errors of a file that are reported."""
@@ -52,7 +53,7 @@ def check_lines(path: Path, endpoint: str, rows: int, longest: int) -> CheckedLi
 def read_items(path: Path, longest: int) -> Iterator[Item]:
     """Yield the lines of a file that was checked."""
     for number, raw in _lines(path, longest):
-        yield Item(json.loads(raw), f"line {number}")
+        yield Item(_parsed(raw), f"line {number}")
 
 
 def _lines(path: Path, longest: int) -> Iterator[tuple[int, bytes]]:
@@ -74,7 +75,7 @@ def _read(checked: CheckedLines, number: int, raw: bytes, longest: int) -> Paylo
         checked.wrong(number, "line_too_long", f"this line is longer than {longest:,} bytes")
         return None
     try:
-        value: Any = json.loads(raw)
+        value = _parsed(raw)
     except (ValueError, RecursionError) as error:
         problem = error.msg if isinstance(error, json.JSONDecodeError) else "it is not UTF-8, or nests too deep"
         checked.wrong(number, "invalid_json_line", f"this line is not JSON: {problem}")
@@ -83,6 +84,12 @@ def _read(checked: CheckedLines, number: int, raw: bytes, longest: int) -> Paylo
         checked.wrong(number, "invalid_json_line", f"expected an object, got {type(value).__name__}")
         return None
     return cast("Payload", value)
+
+
+def _parsed(raw: bytes) -> Any:
+    """Return the value of a line. Raises ValueError, and RecursionError by its depth alone: Python's own limit depends on
+    the caller, so that a line could be right when it is checked and wrong when it is read."""
+    return nonblocking_json.loads(raw.decode(), values=len(raw))
 
 
 def _check(checked: CheckedLines, number: int, line: Payload, endpoint: str, seen: dict[str, int]) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from ...errors import MissingExtra, Refused
 from ..body import Gone
+from ..storage.batch_store import FRAME
 
 if TYPE_CHECKING:
     from ..config.settings import GatewayLimits
@@ -23,8 +24,6 @@ LONGEST_FIELD = 1024
 """The most bytes of a part that is not a file."""
 PIECE = 1 << 20
 """Bytes that are buffered before they are written."""
-FRAME = 65_536
-"""The most bytes of a form without its file."""
 
 
 @dataclass(slots=True)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...api import batches as api
 from ...errors import Refused
-from ..batches.upload import FRAME, Upload, read_upload
+from ..batches.upload import Upload, read_upload
 from ..http_exchange import HttpExchange
-from ..storage.batch_store import BatchStore
+from ..storage.batch_store import FRAME, BatchStore
 from .pagination import page, query
 
 if TYPE_CHECKING:
@@ -39,26 +39,37 @@ async def create(gateway: Gateway, exchange: HttpExchange, _: str) -> None:
     gateway.auth.check_origin(exchange)
     most = store.settings.file
     length = exchange.header(b"content-length")
-    size = int(length) if length.isdigit() else 0
-    if size > most + FRAME:
+    size = int(length) if length.isdigit() else None
+    if size is not None and size > most + FRAME:
         raise Refused(f"the file is larger than {most:,} bytes", status=413, code="request_too_large", param="file")
-    await store.run(store.check_room, exchange.owner, max(0, size - FRAME))
     key = f"file-{secrets.token_hex(12)}"
+    try:
+        reserved = await store.run(store.reserve, exchange.owner, key, size)
+        upload, purpose, age = await _upload(gateway, exchange, store.content(key), min(most, reserved))
+    finally:
+        store.release(key)
+    body = await store.run(store.add_file, exchange.owner, key, upload.name, purpose, upload.size, age)
+    await exchange.reply_json(200, body)
+
+
+async def _upload(gateway: Gateway, exchange: HttpExchange, path: Path, most: int) -> tuple[Upload, str, float | None]:
+    """Write a file of at most `most` bytes and return the form, its purpose and its age. Leaves nothing after an error."""
+    store = store_of(gateway)
     await gateway.admission.enter(exchange.owner)
     loop = asyncio.get_running_loop()
     began = loop.time()
     whole = False
     try:
         kind = exchange.header(b"content-type")
-        upload = await read_upload(exchange.receive, kind, store.content(key), most, gateway.settings.limits)
+        with store.available():
+            upload = await read_upload(exchange.receive, kind, path, most, gateway.settings.limits)
         purpose, age = _fields(upload)
         whole = True
+        return upload, purpose, age
     finally:
         gateway.admission.leave(loop.time() - began, exchange.owner)
         if not whole:
-            await asyncio.to_thread(store.content(key).unlink, missing_ok=True)
-    body = await store.run(store.add_file, exchange.owner, key, upload.name, purpose, upload.size, age)
-    await exchange.reply_json(200, body)
+            await asyncio.to_thread(path.unlink, missing_ok=True)
 
 
 async def list_files(gateway: Gateway, exchange: HttpExchange, _: str) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from ...errors import Refused, ToolspeakError
 from ..access.host_check import check_openness
 from ..config.settings import GatewaySettings
+from ..telemetry.audit_database import use_audit_file
 
 if TYPE_CHECKING:
     from ..app import Gateway
@@ -49,7 +50,8 @@ class Reloadable:
         await self.gateway(scope, receive, send)
 
     def begin(self) -> None:
-        """Load the models and process batches. The gateway is ready once the models are loaded."""
+        """Load the models, write the audit and process batches. The gateway is ready once the models are loaded."""
+        use_audit_file(self.gateway.settings.audit)
         self._beside = _beside(self.gateway)
         if self.gateway.worker:
             self.gateway.worker.start()
@@ -81,11 +83,14 @@ class Reloadable:
             beside = _beside(newer)
             await newer.readiness.loaded.wait()
             older, self.gateway = self.gateway, newer
+            replaced = use_audit_file(newer.settings.audit)
             for task in self._beside:
                 task.cancel()
             self._beside = beside
             log.info("the configuration was reloaded: it serves %s", ", ".join(newer.models.served))
             self._end_revoked()
+        for handler in replaced:
+            await asyncio.to_thread(handler.close)
         await _finish(older)
         self.gateways.discard(older)
         if newer.worker and newer is self.gateway:

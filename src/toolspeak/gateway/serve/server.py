@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from ...errors import MissingExtra, ToolspeakError, UsageError
 from ..config.settings import GatewaySettings
+from ..telemetry.audit_database import close_audit
 from .reload import ReadSettings, Reloadable, close
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ def work(
     finally:
         for gateway in app.gateways:
             close(gateway)
+        close_audit()
 
 
 def _secrets(settings: GatewaySettings) -> list[str]:
@@ -135,6 +137,7 @@ def serve_while(
             return runner.run(both())
     finally:
         close(gateway)
+        close_audit()
 
 
 def _config(app: Reloadable) -> uvicorn.Config:

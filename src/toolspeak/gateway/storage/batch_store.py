@@ -17,7 +17,8 @@ import secrets
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -47,6 +48,8 @@ CREATE INDEX IF NOT EXISTS batch_open ON batch (number) WHERE open;
 INDEX = "index.sqlite"
 ENDED = 1000
 """How many finished batches of a key are kept: the latest."""
+FRAME = 65_536
+"""The most bytes of a form without its file."""
 ORPHAN = 3600.0
 """Seconds after which content without a row counts as left by a killed process."""
 
@@ -75,6 +78,8 @@ class BatchStore:
         self.clock = clock
         self.path = Path(settings.path)
         self._database = Database(str(self.path / INDEX), TABLES, "toolspeak-batches")
+        self._arriving: dict[str, tuple[str, int]] = {}
+        """The owner and the bytes of each upload in progress, by its file."""
 
     def prepare(self) -> None:
         """Create the folder and delete leftovers of killed processes. Leaves nothing open, so that the process may
@@ -91,8 +96,14 @@ class BatchStore:
 
     async def run(self, work: Callable[..., T], *args: Any) -> T:
         """Run `work` in the thread. Raises Refused, with 503 if the disk fails."""
-        try:
+        with self.available():
             return await asyncio.wrap_future(self._database.submit(work, *args))
+
+    @contextmanager
+    def available(self) -> Generator[None]:
+        """Use the disk inside of this context. Raises Refused with 503 if it fails."""
+        try:
+            yield
         except (OSError, sqlite3.Error) as error:
             log.error("the store of batches fails: %s", error)
             message = "the store of files and batches is unavailable at the moment"
@@ -112,9 +123,19 @@ class BatchStore:
 
     # ------------------------------------------------------------------ files, in the thread
 
-    def check_room(self, owner: str, size: int) -> None:
-        """Raises Refused if an owner has no room for a file of `size` bytes."""
-        self._check_room(self._database.connected(), owner, size)
+    def reserve(self, owner: str, key: str, size: int | None) -> int:
+        """Reserve room for the upload of a file of `size` bytes, or all that is left if the size is unknown (None),
+        until `release`. Return how many bytes it may have. Raises Refused if there is no room."""
+        settings, database = self.settings, self._database.connected()
+        self._check_room(database, owner, 1 if size is None else max(0, size - FRAME))
+        left = settings.size - self._stored(database, owner)[1]
+        size = min(settings.file, left) if size is None else size
+        self._arriving[key] = owner, size
+        return size
+
+    def release(self, key: str) -> None:
+        """End the reservation for a file, if there is one, after the work that was submitted before."""
+        self._database.submit(self._arriving.pop, key, None)
 
     def add_file(self, owner: str, key: str, name: str, purpose: str, size: int, age: float | None) -> dict[str, Any]:
         """Describe a file whose content is in place. Deletes the content and raises Refused if there is no room."""
@@ -243,14 +264,22 @@ class BatchStore:
         database.execute(adding, (key, owner, size, expires, json.dumps(body)))
         return body
 
-    def _check_room(self, database: sqlite3.Connection, owner: str, size: int, files: int = 1) -> None:
+    def _stored(self, database: sqlite3.Connection, owner: str) -> tuple[int, int]:
+        """Return how many files an owner has, and the bytes of these and of the uploads in progress."""
         counting = "SELECT count(*), coalesce(sum(size), 0) FROM file WHERE owner = ? AND expires > ?"
         count, total = database.execute(counting, (owner, self.clock())).fetchone()
+        return count, total + sum(size for one, size in self._arriving.values() if one == owner)
+
+    def _check_room(self, database: sqlite3.Connection, owner: str, size: int, files: int = 1) -> None:
+        count, total = self._stored(database, owner)
         if count + files > self.settings.files:
             message = f"this key has {count:,} files of at most {self.settings.files:,}: delete some"
             raise Refused(message, code="too_many_files")
         if total + size > self.settings.size:
-            message = f"the files of this key hold {total:,} bytes of at most {self.settings.size:,}: delete some"
+            message = (
+                f"the files of this key, with uploads in progress, hold {total:,} bytes of at most"
+                f" {self.settings.size:,}: delete some"
+            )
             raise Refused(message, code="storage_full")
 
     def _any_batch(self, database: sqlite3.Connection, key: str) -> dict[str, Any]:
