@@ -28,7 +28,7 @@ from ..reading.json_tokens import quoted
 from ..reading.lookahead import ahead, token_ahead
 from ..reading.source import SPACE, Malformed, Scan, at, blank, expect, peek
 from ..reading.state import State
-from .lost_openers import lost_opener
+from .damaged_tags import lost_closer, lost_opener
 from .parameter_tag_variants import CLOSERS, QUOTES, SpelledOpener, object_members, opener, unquoted
 from .tag_words import TagWords
 from .typed import called, text_until, value
@@ -57,9 +57,9 @@ class TagReader:
         "schema",
         "shapes",
         "swallowed",
+        "unclosed",
         "unsure",
         "untyped",
-        "value_start",
         "went_on",
         "words",
     )
@@ -75,10 +75,9 @@ class TagReader:
         self.unsure: set[str] = set()
         self.swallowed = ""
         """The tool whose call begins inside a value, or what else may not belong to the value."""
-        self.went_on = False
+        self.went_on = self.unclosed = False
         self.inside = 0
         """Openers in the value that have no closer yet."""
-        self.value_start = -1
 
     def parameter(self) -> Scan[None]:
         """Reads from an opener, which is present, to after the closer."""
@@ -168,7 +167,7 @@ class TagReader:
 
     def close_with(self, key: str) -> None:
         """Sets what may end the value: also a closer in another spelling, or one with the name of a known key."""
-        self.went_on = False
+        self.went_on = self.unclosed = False
         self.inside = 0
         words = self.words
         named = (f"</{key}>", f"</parameter={key}>", f"</param={key}>") if key else ()
@@ -224,6 +223,7 @@ class TagReader:
         parts: list[str] = []
         yield from text_until(s, self.ends, self.closes, parts.append)
         text = "".join(parts)
+        self.check_end(text)
         alone = not (yield from at(s, self.words.opener, eat=False)) and not (yield from self.other())
         if alone and (inner := object_members(text, self.named)) is not None:
             s.emit_arguments(inner)
@@ -282,14 +282,20 @@ class TagReader:
     def value(self, key: str, allowed: Kinds) -> Scan[None]:
         s, quote = self.s, self.hole.quote
         convert = self.untyped.of_key(key, allowed)
-        self.value_start = s.offset + s.pos
         if quote is None or not (yield from at(s, quote[0])):
             closes = self.closes_text if "string" in allowed else self.closes
-            return (yield from value(s, (*self.ends, self.words.opener), closes, allowed, convert))
+            return self.check_end((yield from value(s, (*self.ends, self.words.opener), closes, allowed, convert)))
         yield from value(s, quote[1:], self.closes_quote, STRING if "string" in allowed else allowed, convert)
         if not (yield from at(s, self.words.close)):
             s.note("missing-closer", self.words.close)
         return None
+
+    def check_end(self, end: str) -> None:
+        """The call is doubtful if a value without its closer is empty, or if the last tag in it was meant to end it."""
+        if self.unclosed:
+            wrong = lost_closer(end, self.words.tags, self.named)
+            if wrong or self.went_on or not end:
+                self.s.note("trailing-text", wrong or self.words.close)
 
     def drop(self, key: str) -> Scan[None]:
         """The value of a key that was given before: it is noted, not emitted."""
@@ -344,9 +350,7 @@ class TagReader:
             ended = yield from self.runs_out(size, RUN if hit[0] == "\n" else 0)
         if ended:
             s.note("missing-closer", words.close)
-            if any((self.went_on, s.offset + s.pos == self.value_start)):
-                # The last closer may have ended the value: what follows it belongs to nothing. Or there is no value.
-                s.note("trailing-text", words.close)
+            self.unclosed = True
             return None
         s.pos += size
         return hit

@@ -36,6 +36,11 @@ class TagWords:
     legal: tuple[str, ...]
     ends: tuple[str, ...]
 
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tags around a key and its value."""
+        return (self.opener, *self.mid, self.close)
+
 
 @lru_cache(256)
 def tag_words(hole: Tagged, follow: tuple[str, ...], call: tuple[str, ...] = ()) -> TagWords:

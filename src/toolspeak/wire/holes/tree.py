@@ -22,6 +22,7 @@ from ..reading.lookahead import ahead, token_ahead
 from ..reading.source import SPACE, Malformed, Scan, at, peek
 from ..reading.state import State
 from . import json_args
+from .damaged_tags import lost_closer
 from .hole import ArgumentsHole, Tail, arguments_of
 from .typed import called, text_until, value
 from .unclosed import closed
@@ -62,7 +63,20 @@ def read(
 class _TreeReader:
     """Reads the elements of one call. `tags` counts the open elements by name."""
 
-    __slots__ = ("call", "follow", "hole", "leaf", "opens", "s", "shapes", "shuts", "stack", "tags", "untyped")
+    __slots__ = (
+        "call",
+        "follow",
+        "hole",
+        "leaf",
+        "opens",
+        "s",
+        "shapes",
+        "shuts",
+        "stack",
+        "tags",
+        "unclosed",
+        "untyped",
+    )
 
     def __init__(
         self, s: State, hole: Tree, schema: Mapping[str, Any], follow: tuple[str, ...], call: tuple[str, ...]
@@ -74,6 +88,7 @@ class _TreeReader:
         self.stack = [_OpenElement("", schema)]
         self.tags: Counter[str] = Counter()
         self.leaf = ""
+        self.unclosed = False
 
     def read(self) -> Scan[None]:
         s, stack = self.s, self.stack
@@ -125,9 +140,12 @@ class _TreeReader:
                 return (yield from self.nest(tag, schema, kinds))
             if word == self.shuts and (nothing := (yield from self.nothing(tag, kinds))):
                 return s.emit_arguments(nothing)
-        return (
-            yield from value(s, (self.shuts, *self.call[:1]), self.closes, kinds, self.untyped.converter(schema, kinds))
-        )
+        convert = self.untyped.converter(schema, kinds)
+        end = yield from value(s, (self.shuts, *self.call[:1]), self.closes, kinds, convert)
+        parent = self.stack[-1].schema
+        if self.unclosed and (wrong := lost_closer(end, (f"<{tag}>",), lambda key: self.shapes.names(parent, key))):
+            s.note("trailing-text", wrong)
+        return None
 
     def nothing(self, tag: str, kinds: Kinds) -> Scan[str]:
         """The value of an element whose closer follows at once, which is consumed; "" if it is a text."""
@@ -211,6 +229,7 @@ class _TreeReader:
         end = yield from ahead(s, 0, self.follow[:1])
         if end > 0 and (yield from self.runs_out(end)):
             s.note("missing-closer", self.leaf)
+            self.unclosed = True
             return None
         tag, parent = (yield from self.tag(hit)), self.stack[-1]
         if tag not in {self.leaf, *parent.keys} and self.shapes.names(parent.schema, tag):

@@ -17,8 +17,10 @@ from ...schema.kinds import ANY, STRING, Kinds
 from ..reading.json_tokens import NUMBER_OR_WORD, PYTHON, SCALAR, AddNote, Emit, escaped, quoted, whole_value
 from ..reading.json_value import json_value
 from ..reading.lookahead import ahead, token_ahead
+from ..reading.missing_quotes import LONG
 from ..reading.source import GAP, SPACE, Delta, Malformed, Scan, Source, following, marks, until
 from ..reading.state import FUNCTIONS, State
+from ..reading.text_end import TextEnd
 from . import keywords
 
 Convert = Callable[[str, Kinds, AddNote], str]
@@ -39,34 +41,51 @@ NAME_ENDS = ("\n", ">", '"', "<", "{")
 FROM_PYTHON = frozenset(["single-quotes", "python-literal"])
 
 
-def value(s: State, words: tuple[str, ...], closes: Closes, allowed: Kinds, convert: Convert) -> Scan[None]:
-    """Passes on the text up to the one of `words` that closes it as a JSON value. Raises Malformed if that never
-    comes."""
+def value(s: State, words: tuple[str, ...], closes: Closes, allowed: Kinds, convert: Convert) -> Scan[str]:
+    """Passes on the text up to the one of `words` that closes it as a JSON value. Returns the end of the text, of at most
+    `LONG` characters. Raises Malformed if the closer never comes."""
     if "string" in allowed and (allowed == STRING or not (yield from _may_be_other(s, allowed, words))):
         s.emit_arguments('"')
         delta = ArgumentsDelta if s.deferred_arguments is None else None
-        yield from text_until(s, words, closes, lambda piece: s.emit_arguments(escaped(piece)), delta)
+        end = TextEnd()
+
+        def emit(piece: str) -> None:
+            s.emit_arguments(escaped(piece))
+            end.content += piece
+            if len(end.content) > LONG:
+                end.shorten()
+
+        yield from text_until(s, words, closes, emit, delta, end)
         s.emit_arguments('"')
-        return
+        return end.content[-LONG:]
     parts: list[str] = []
     try:
         yield from text_until(s, words, closes, parts.append)
     except Malformed:
         s.emit_arguments(unfinished("".join(parts)))
         raise
-    s.emit_arguments(convert("".join(parts), allowed, s.note))
+    text = "".join(parts)
+    s.emit_arguments(convert(text, allowed, s.note))
+    return text[-LONG:]
 
 
-def text_until(s: Source, words: tuple[str, ...], closes: Closes, emit: Emit, delta: Delta | None = None) -> Scan[None]:
+def text_until(
+    s: Source,
+    words: tuple[str, ...],
+    closes: Closes,
+    emit: Emit,
+    delta: Delta | None = None,
+    watch: TextEnd | None = None,
+) -> Scan[None]:
     """Passes on text up to the one of `words` that closes it; the first of them is the usual one."""
     wanted = marks(words, SPECIAL)
-    hit = _fast_search(s, words, emit) or (yield from until(s, wanted, emit, delta))
+    hit = _fast_search(s, words, emit) or (yield from until(s, wanted, emit, delta, watch))
     while hit is not None:
         text = yield from closes(hit)
         if text is None:
             return
         emit(text)
-        hit = yield from until(s, wanted, emit, delta)
+        hit = yield from until(s, wanted, emit, delta, watch)
     raise Malformed("unclosed value")
 
 

@@ -20,6 +20,7 @@ from ...events import ArgumentsDelta, TextDelta, ThoughtDelta
 
 if TYPE_CHECKING:
     from .missing_quotes import Watch
+    from .text_end import TextEnd
 
 T = TypeVar("T")
 Scan = Generator[None, None, T]
@@ -71,7 +72,7 @@ class Source:
     fast_search: Search | None = None
     """Searches a new piece; if it finds nothing, the piece may be emitted directly as a `fast_event`."""
     fast_event: Delta = TextDelta
-    watch: Watch | None = None
+    watch: Watch | TextEnd | None = None
     """Collects such pieces if they are the content of a string."""
     machine: Machine | None = None
     """Reads on in place of the waiting generators."""
@@ -200,9 +201,11 @@ def marks(words: tuple[str, ...], special: str = "") -> Marks:
     return Marks(words, special)
 
 
-def until(s: Source, wanted: Marks, emit: Callable[[str], None], delta: Delta | None = None) -> Scan[str | None]:
+def until(
+    s: Source, wanted: Marks, emit: Callable[[str], None], delta: Delta | None = None, watch: TextEnd | None = None
+) -> Scan[str | None]:
     """Passes text on up to a mark. Consumes and returns the mark, or None at the end. `delta` is the event for text
-    that is emitted directly."""
+    that is emitted directly, and that `watch` collects."""
     while True:
         text, pos = s.text, s.pos
         m = (wanted.full if s.closed else wanted.search)(text, pos)
@@ -213,7 +216,7 @@ def until(s: Source, wanted: Marks, emit: Callable[[str], None], delta: Delta | 
             if s.closed:
                 return None
             if delta:
-                s.fast_search, s.fast_event = wanted.fast_search, delta
+                s.fast_search, s.fast_event, s.watch = wanted.fast_search, delta, watch
             yield
             continue
         if m.start() > pos:
