@@ -13,7 +13,9 @@ from toolspeak.wire.dialect import Dialect, Tagged, Tree
 from toolspeak.wire.reading.collect import collect
 
 PROPERTIES = {"path": {"type": "string"}, "dry_run": {"type": "boolean"}, "content": {"type": "string"}}
-TOOLS: tuple[Tool[..., Any], ...] = (Tool("write", "", {"type": "object", "properties": PROPERTIES, "required": ["path"]}),)
+TOOLS: tuple[Tool[..., Any], ...] = (
+    Tool("write", "", {"type": "object", "properties": PROPERTIES, "required": ["path"]}),
+)
 IN_TAGS = [d for d in TALKING if any(isinstance(part, (Tagged, Tree)) for part in d.call)]
 BY_TAGS = pytest.mark.parametrize("d", IN_TAGS, ids=lambda d: d.name)
 PAGE = "<html>\n<body>\n" + "<p>Some <b>bold</b> words &amp; more.</p>\n" * 30 + "</body>\n</html>"
