@@ -1,4 +1,4 @@
-"""Recognizes what may be a damaged or a wrong tag where a value may have ended, such as `<paramter=days>` or `</parameters>`.
+"""Recognizes damaged and wrong tags where a value may have ended, such as `<paramter=days>` or `</parameters>`.
 
 A value may have its own closing tag in it, if the tag is opened in the value too, or text follows it. If another tag
 follows, or a key that is still missing, then the value probably ended there, and the call is doubtful.
@@ -19,9 +19,11 @@ from ..reading.source import Scan, Source
 from .tag_words import TagWords
 
 WORDS = re.compile(r"[^\s=<>\"'|:]+").findall
-LAST_TAG = re.compile(r"(?:<\s*(?P<closing>/?)|/|(?=\|))\s*(?P<name>[^\s<>/=]+)[^<>/\n]*(?P<end>>?)\Z").search
-"""Matches the last tag of a text, also without its `<` or its `>`."""
-LAST_MARKER = re.compile(r"<\|[^<>|\n]*\|?>?\Z").search
+LAST_TAG = re.compile(
+    r"(?:(?P<marker><\|[^<>|\n]*\|?>?)"
+    r"|(?:<\s*(?P<closing>/?)\s*|[/|](?=[^<>/\n]*>\Z))(?P<name>[^\s<>/=]+)[^<>/\n]*>?)\Z"
+).search
+"""Matches the last tag of a text, or its last control marker, also without its `<` or its `>`."""
 NAMES = re.compile(r"</?([^\s<>=\"']+)").findall
 PARTS = re.compile(r"[|｜:]").split
 TAG_WORDS = ("parameter", "argument", "arg_key", "arg_value", "value", "invoke", "function", "tool_call")
@@ -46,18 +48,25 @@ def lost_closer(end: str, tags: Iterable[str], is_key: Callable[[str], bool]) ->
     `end` is the whole value, or its last `LONG` characters. `tags` are the dialect's around a value. Of a long
     value the beginning is not known: only names that a closer may have count."""
     text = end.rstrip()
-    if marker := LAST_MARKER(text):
-        return marker[0]
     tag = LAST_TAG(text)
     if tag is None:
         return ""
-    name, own = tag["name"], {part for word in tags for found in NAMES(word) for part in (found, *PARTS(found))}
-    if tag["closing"]:
-        opened, closed = (len(re.findall(rf"<{slash}\s*{re.escape(name)}(?![\w:.-])", text)) for slash in ("", "/"))
-        wrong = opened < closed and (len(end) < LONG or _resembles(name, own.union(TAG_WORDS)) or is_key(name))
+    if tag["marker"]:
+        return tag[0]
+    name, own = tag["name"], {part for word in tags for own in NAMES(word) for part in (own, *PARTS(own))}
+    if not tag["closing"]:
+        wrong = _resembles(name, own)
+    elif _is_opened(text, name):
+        wrong = False
     else:
-        wrong = bool(tag["closing"] is not None or tag["end"]) and _resembles(name, own)
+        wrong = any((len(end) < LONG, is_key(name), _resembles(name, own.union(TAG_WORDS))))
     return tag[0] if wrong else ""
+
+
+def _is_opened(text: str, name: str) -> bool:
+    """Whether the text opens a tag as often as it closes it."""
+    opened, closed = (len(re.findall(rf"<{slash}\s*{re.escape(name)}(?![\w:.-])", text)) for slash in ("", "/"))
+    return opened >= closed
 
 
 def _resembles(name: str, names: Iterable[str]) -> bool:
@@ -72,4 +81,4 @@ def _letters(name: str) -> str:
 def _alike(a: str, b: str) -> bool:
     if min(len(a), len(b)) < SHORTEST:
         return False
-    return a.startswith(b) or b.startswith(a) or SequenceMatcher(None, a, b).ratio() > ALIKE
+    return any((a.startswith(b), b.startswith(a), SequenceMatcher(None, a, b).ratio() > ALIKE))

@@ -293,9 +293,9 @@ class TagReader:
     def check_end(self, end: str) -> None:
         """The call is doubtful if a value without its closer is empty, or if the last tag in it was meant to end it."""
         if self.unclosed:
-            wrong = lost_closer(end, self.words.tags, self.named)
-            if wrong or self.went_on or not end:
-                self.s.note("trailing-text", wrong or self.words.close)
+            unsure = any((self.went_on, not end))
+            if tag := self.words.close if unsure else lost_closer(end, self.words.tags, self.named):
+                self.s.note("trailing-text", tag)
 
     def drop(self, key: str) -> Scan[None]:
         """The value of a key that was given before: it is noted, not emitted."""
