@@ -382,6 +382,7 @@ def test_workers_share_a_socket_and_their_figures_and_are_started_again(start: C
     os.kill(first, signal.SIGKILL)
     until(lambda: len(process.workers()) == 2 and first not in process.workers())
     assert second in process.workers()
+    until(lambda: any(line[:1] == "{" and f"worker {first} ended with code -9" in line for line in process.said))
     assert row.search(process.ask("/metrics")[2])  # what it had counted is not lost
     workers = process.workers()
     process.signal(signal.SIGTERM)

@@ -312,6 +312,27 @@ def test_a_broken_call_says_how_its_reply_ended_and_what_arrived(text: str, fini
     assert problem.message.endswith("None of its arguments arrived")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ('{"a": 1 "b": 2}', "what follows the arguments below is not valid there ('\"' where none may be)"),
+        ('{"a": 1, "b": two}', "what follows the arguments below is not valid there ('two' is not JSON)"),
+        ('{"a" = 1}', "what follows the arguments below is not valid there ('=' where none may be)"),
+        (
+            '{"a": "1"; "b": 2}',
+            "it was cut off: the reply ended before the call did, or a quotation mark in a string is",
+        ),
+        ('{"a": 1, "b": "2', "it was cut off: the reply ended before the call did. Its"),
+    ],
+)
+def test_a_malformed_call_is_not_told_as_cut(arguments: str, why: str) -> None:
+    """The model then wrote a shorter call instead of valid JSON."""
+    text = f'<tool_call>\n{{"name": "add", "arguments": {arguments}'
+    (call,) = ts.parse(f"{text}}}\n</tool_call>" if arguments.endswith("}") else text, "hermes", TOOLS).calls
+    (problem,) = checked(call, [ts.tool(add)])[1]
+    assert problem.message.startswith(f"The call to 'add' was not run: {why}")
+
+
 def test_a_required_call_that_never_comes_names_what_helps() -> None:
     with pytest.raises(ts.GenerationError, match=r"toolspeak doctor MODEL.*--dialect.*answers-in-prose\.md"):
         ts.decide("1 + 2?", tools=TOOLS, model=native("Three.", "It is three.", "3"), choice="required")

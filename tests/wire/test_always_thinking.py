@@ -21,6 +21,8 @@ MAY = [
     "deepseek-ai/DeepSeek-V3.1",
     "zai-org/GLM-4.7",
     "ServiceNow-AI/Apriel-5B-Instruct",
+    "Qwen/QwQ-32B-Preview",
+    "qwq:32b-preview-q4_K_M",
 ]
 R1 = "{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}<｜User｜>{{ m.content }}{% else %}<｜Assistant｜>{{ m.content }}<｜end▁of▁sentence｜>{% endif %}{% endfor %}{% if add_generation_prompt %}{{ '<｜Assistant｜><think>\\n' }}{% endif %}"  # fmt: skip
 SWITCHED = R1.replace("<think>\\n' }}", "' }}{% if enable_thinking %}{{ '<think>\\n' }}{% endif %}")
@@ -36,6 +38,20 @@ def test_a_prompt_that_ends_inside_a_thought(d: Dialect) -> None:
         assert (collect(events).thought.strip(), collect(events).text) == ("more of it", "Hello")
     closed = f"user\nHi\nassistant\n{d.thinking.open}hm{d.thinking.close}"
     assert collect(stream(d, ["Hello"], TOOLS, closed)).text == "Hello"
+
+
+@pytest.mark.parametrize(
+    "head", ["Assistant:", "Assistant: ", "\n\nAssistant: ", "<|im_start|>assistant ", "[/INST] ", "> ", "", "# R\n"]
+)
+@pytest.mark.parametrize("d", [d for d in THINKING if not d.stop], ids=lambda d: d.name)
+def test_a_prompt_that_ends_inside_a_thought_of_an_unknown_layout(d: Dialect, head: str) -> None:
+    assert d.thinking
+    wire = f" hm.{d.thinking.close}Hello"
+    reply = collect(stream(d, [wire], TOOLS, f"User: Hi\n\n{head}{d.thinking.open.strip()}\nSo"))
+    assert (reply.thought.strip(), reply.text) == ("hm.", "Hello")
+    for before in ("What is ", "a text: ", "use the model "):
+        reply = collect(stream(d, ["Hello"], TOOLS, f"User: {before}{d.thinking.open.strip()}, say"))
+        assert reply.text == "Hello"
 
 
 @pytest.mark.parametrize("d", HEADED, ids=lambda d: d.name)

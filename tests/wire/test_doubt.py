@@ -260,6 +260,7 @@ def test_markers_of_another_dialect_are_told(wire: str) -> None:
         ("tool-json", '{"tool": null, "tool_input": {"path": "/a"}, "message": "Hi"}', ['tool_input: {"path": "/a"}']),
         ("tool-json", '{"tool_input": {"path": "/a"}, "tool": null, "message": "Hi"}', ['arguments: {"path": "/a"}']),
         ("tool-json", '{"tool": null, "tool_input": {}, "message": "Hi"}', []),
+        ("tool-json", '{"tool": "", "tool_input": {}, "message": "Hi"}', []),
     ],
 )
 def test_what_is_no_part_of_a_call_is_told(name: str, wire: str, notes: list[str]) -> None:

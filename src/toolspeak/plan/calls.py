@@ -94,7 +94,7 @@ def broken(call: ToolCall, finish: str = "") -> Problem:
             f"The call to {call.name!r} was not run: something of it would be left out, or it can be read in more than one way{reason}. Write the whole call "
             "again, every argument once, and nothing else within it.",
         )
-    why = CUT_AT_LIMIT if AT_LIMIT in call.notes else why_broken(call.json, finish)
+    why = _why(call, finish)
     received = (
         f"Its arguments arrived up to: {clipped(call.json, 200)}" if call.json else "None of its arguments arrived"
     )
@@ -102,25 +102,37 @@ def broken(call: ToolCall, finish: str = "") -> Problem:
     return Problem("", "a whole call with a JSON object of arguments", clipped(call.json, 200), message)
 
 
-def why_broken(text: str, finish: str = "") -> str:
-    """Why the arguments of a call that is not whole cannot be used: the reply ended inside it, or they are no JSON."""
+def _why(call: ToolCall, finish: str) -> str:
+    """Why the arguments of a call that is not whole cannot be used."""
+    if AT_LIMIT in call.notes:
+        return CUT_AT_LIMIT
+    rules = {note.rule: note.detail for note in call.notes}
     reason = "" if finish in ("", "tool_calls") else f" (finish reason `{finish}`)"
     ended = f"it was cut off: the reply ended{reason} before the call did"
-    if has_more(text, CALL_VALUES):
+    if rules.get("malformed"):
+        ended = f"what follows the arguments below is not valid there ({rules['malformed']})"
+    elif "quote-in-string" in rules:
+        ended += ", or a quotation mark in a string is not escaped"
+    if has_more(call.json, CALL_VALUES):
         return f"its arguments contain more than {CALL_VALUES:,} values"
-    if len(text) > DIAGNOSED:
+    if len(call.json) > DIAGNOSED:
         return f"{ended}, or its arguments are not valid JSON"
+    return _not_json(call.json) or ended
+
+
+def _not_json(text: str) -> str:
+    """What is wrong with a JSON text; "" if it only ends too early."""
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
         if error.msg.startswith("Unterminated") or error.pos >= len(text.rstrip()):
-            return ended
+            return ""
         return (
             f"its arguments are not valid JSON: {error.msg} at character {error.pos + 1:,}, {text[error.pos :][:20]!r}"
         )
     except (ValueError, RecursionError) as error:
         return f"its arguments cannot be read: {error}"
-    return ended
+    return ""
 
 
 DIAGNOSED = 1_000_000

@@ -66,9 +66,11 @@ def serve(settings: GatewaySettings, listening: socket.socket, read: ReadSetting
     if settings.workers <= 1:
         work(settings, listening, read)
         return
+    from ..telemetry.log_lines import set_up
     from .supervisor import supervise
 
     newest = settings
+    set_up(_secrets(settings))
 
     def hang_up() -> None:
         nonlocal newest

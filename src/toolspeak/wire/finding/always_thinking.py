@@ -21,8 +21,8 @@ DAY = datetime(2000, 1, 1)
 
 def with_thoughts(d: Dialect, template: str | None, name: str) -> Dialect:
     """The dialect with thinking `always`, if the template opens a thought in any case; without a template, if models
-    of this plain name do."""
-    if d.thinking is None or d.thinking.always:
+    of this plain name do. A preview may be of another kind: QwQ's has no thoughts."""
+    if d.thinking is None or d.thinking.always or (not template and "preview" in name):
         return d
     always = _begins(template, d) if template else any(plain(part) in name for part in d.thinkers)
     return replace(d, thinking=replace(d.thinking, always=True)) if always else d

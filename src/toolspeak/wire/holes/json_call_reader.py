@@ -119,7 +119,7 @@ def _value(s: State, o: _Object, key: str, slot: Slot | Kind | None) -> Scan[Non
 
 
 def _name(s: State, o: _Object, key: str) -> Scan[None]:
-    if (yield from at(s, *json_args.NULL)):
+    if (yield from at(s, *json_args.NULL, '""')):
         return _not_a_call(s, o)
     name = s.resolve_name((yield from short_string(s)))
     if o.call.name is None:

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from ..dialect import Dialect, Thinking
 from ..thought_tags import thought_tags
 
-LEADS = ("", "\n", ">", "]")
-"""What may come before the opener of a thought."""
+LEAD = re.compile(r"[\n>\]](?i:assistant|model)?:?[ \t]*\Z")
+"""What may come before the opener of a thought: the beginning of a line, or the head of a turn."""
+NEAR = 24
+"""Characters before the opener in which that is looked for."""
 CONTROL = re.compile(r"<\|[^\s<>|]{1,60}\|>|</s>|<[a-z]+_of_turn>|\[/?[A-Z_]{3,}\]|\n(?i:user|assistant|human):")
 """Ends or beginnings of a turn in some layout."""
 
@@ -21,7 +23,8 @@ def within_thought(d: Dialect, thinking: Thinking, prompt: str) -> bool:
     if not opener:
         return False
     before, word, behind = prompt.rpartition(opener)
-    if not d.stop and (before[-1:] not in LEADS or CONTROL.search(behind)):
+    near = before[-NEAR:] if len(before) > NEAR else f"\n{before}"
+    if not d.stop and (not LEAD.search(near) or CONTROL.search(behind)):
         return False  # the ends of turns are unknown, so the words may be in a user's turn
     closers = (close or thinking.close for close in tags.values())
     ends = (*closers, *d.stop, *d.control, d.layout.end.strip() if d.layout else "")
