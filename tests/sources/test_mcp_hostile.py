@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import sys
 import threading
 import time
 import traceback
@@ -423,3 +424,38 @@ def test_the_pins_of_a_server_have_a_limit(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(pins, "LARGEST", 1000)
     with pytest.raises(ts.UsageError, match="with 1,000 characters"):
         store.changed("mcp:y", [{"name": "a", "description": "x" * 1000}])
+
+
+HALVES = r"""
+import json, sys
+TOOL = {"name": "cut", "inputSchema": {"type": "object", "properties": {"how": {}}}, "description": "half an emoji \ud83d"}
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    head = b'{"jsonrpc": "2.0", "id": ' + json.dumps(asked["id"]).encode() + b', "result": '
+    if asked["method"] == "tools/call":
+        text = {"byte": b'"a\xff"', "half": b'"a\\ud83d"', "nothing": b"]"}[asked["params"]["arguments"]["how"]]
+        body = b'{"content": [{"type": "text", "text": ' + text + b"}]}"
+    elif asked["method"] == "tools/list":
+        body = json.dumps({"tools": [TOOL]}).encode()
+    elif asked["method"] == "initialize":
+        given = asked["params"]["protocolVersion"]
+        body = json.dumps({"protocolVersion": given, "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}}).encode()
+    else:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -32601, "message": "no"}}), flush=True)
+        continue
+    sys.stdout.buffer.write(head + body + b"}\n")
+    sys.stdout.buffer.flush()
+"""
+
+
+def test_half_a_character_is_replaced_and_what_cannot_be_read_fails_at_once(tmp_path: Path) -> None:
+    """The call hung until its time limit, and its reason was the time."""
+    (tmp_path / "halves.py").write_text(HALVES)
+    with ts.mcp([sys.executable, str(tmp_path / "halves.py")], timeout=PATIENT) as box:
+        assert next(iter(box)).description == "half an emoji \ufffd"
+        for how in ("byte", "half"):
+            assert "a\ufffd" in str(box.call({"name": "cut", "arguments": {"how": how}}))
+        with pytest.raises(ts.ToolError, match="the server's response is not valid"):
+            box.call({"name": "cut", "arguments": {"how": "nothing"}})

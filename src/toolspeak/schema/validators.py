@@ -15,13 +15,14 @@ from typing import Any, NoReturn, Protocol, cast
 from ..errors import InvalidTool
 from ..types import Schema
 from .bounded_cache import BoundedCache
+from .engine_patterns import for_engine
 from .evaluations import CHECKED, exceeds, multiplies, schemas_inside
 from .pattern_cost import slow_patterns
 from .pattern_parts import why_invalid
 from .phrases import expected, schema_of, short, spoken
 from .text_grammars import KEYWORD, Fits
 from .walk import escape, nodes, rebuild, resolve
-from .weight import BY_CHARACTER, UNREADABLE, largest_pattern, weight
+from .weight import BY_CHARACTER, FLAG_X, largest_pattern, weight
 
 
 class Judge(Protocol):
@@ -80,7 +81,7 @@ def judge(schema: Schema, tool: str = "") -> Judge:
     size, patterns = weight(whole)
     if patterns > PATTERNS:
         path, largest, own = largest_pattern(whole)
-        if own >= UNREADABLE:
+        if FLAG_X.search(largest):
             message = f"the pattern at {path} has the flag x: {short(largest)}. Write it without blanks and comments"
         else:
             message = (
@@ -133,7 +134,7 @@ def branch_judge(root: Schema, branch: Schema) -> Judge:
 
     refers = False
     inside = rebuild(branch, outward)
-    validator = _validator(inside, rs.Registry([(_ROOT, dict(root))]) if refers else None)
+    validator = _validator(inside, rs.Registry([(_ROOT, for_engine(root))]) if refers else None)
     size = weight(branch)[0] + (weight(root)[0] if refers else 0)
     _branches.put((id(root), id(branch)), (root, branch, validator), size)
     return validator
@@ -179,7 +180,7 @@ def _validator(schema: Schema, registry: Any = None) -> Judge:
         return cast(
             "Judge",
             rs.Draft202012Validator(
-                dict(schema),
+                for_engine(schema),
                 validate_formats=True,
                 retriever=_fetch_nothing,
                 registry=registry,

@@ -6,12 +6,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import signal
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
+from ...api.json_stream import paired
+from ...display import visible
 from .limits import LARGEST, PARTING, flood
 
 if TYPE_CHECKING:
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
 GRACE = 2.0
 """Seconds for a process to end once its input is closed, again once it was asked to, and half of it once it was
 killed."""
+ID = re.compile(r'"id"\s*:\s*(\d{1,15})\b')
+HEAD = 200
+"""Characters of an invalid message in which its method is searched: the SDK's own ids are numbers."""
 LAST_WORDS = 4 * LARGEST
 """The most bytes that a server may write while it ends."""
 
@@ -69,7 +75,6 @@ async def _read(process: asyncio.subprocess.Process, arriving: Any, ended: Calla
     """Pass on each line of a server as a message, or as an error if it is not one."""
     import anyio
     from mcp.shared.message import SessionMessage
-    from mcp.types import jsonrpc_message_adapter
 
     stdout, written = cast("asyncio.StreamReader", process.stdout), flood()
     with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -84,11 +89,29 @@ async def _read(process: asyncio.subprocess.Process, arriving: Any, ended: Calla
                 if written.exceeded(len(line)):
                     return ended(f"it wrote more than {written.most:,} bytes in a minute")
                 try:
-                    message: Any = SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+                    message: Any = SessionMessage(_message(line))
                 except ValueError as error:
                     message = error
                 await arriving.send(message)
     return None
+
+
+def _message(line: bytes) -> Any:
+    """Return the message in a line. Half a character becomes U+FFFD: some servers cut texts inside of one. A response that
+    cannot be read becomes an error for the request that waits for it. Raises ValueError."""
+    from mcp.types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+
+    with contextlib.suppress(ValueError):
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    text = paired(line.decode("utf-8", "replace"))
+    try:
+        return jsonrpc_message_adapter.validate_json(text, by_name=False)
+    except ValueError:
+        key = ID.search(text)
+        if key is None or '"method"' in text[:HEAD]:
+            raise
+        error = ErrorData(code=PARSE_ERROR, message=f"the server's response is not valid: {visible(text[:200])}")
+        return JSONRPCError(jsonrpc="2.0", id=int(key[1]), error=error)
 
 
 async def _write(process: asyncio.subprocess.Process, leaving: Any, arriving: Any) -> None:

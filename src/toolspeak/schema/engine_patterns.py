@@ -1,0 +1,71 @@
+"""Rewrites patterns that the engine compiles badly, or not at all, into others with the same meaning.
+
+- A pattern that only counts the characters of a whole text, such as `^.{1,4000}$`, becomes a length and a short pattern. The
+  engine compiles a counted part once for each repetition: this one takes 10 MB, `^.*$` a thousandth. `minLength` and
+  `maxLength` count the same characters.
+- A character in two escapes of UTF-16, such as `\\uD83D\\uDE00`, becomes that character. ECMA's flag `u` reads it so, and
+  no engine takes half a character.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from .walk import rebuild
+
+COUNTED = re.compile(
+    r"""\^(?P<part>\[\^?\]?(?:\\.|[^\]\[\\])*\]|\\[pP]\{[^}]*\}|\\[wWdDsS]|\.)
+    \{(?P<least>\d+)(?P<comma>,)?(?P<most>\d*)\}\$""",
+    re.VERBOSE,
+)
+"""Matches a pattern for a whole text of one set, class or any character, repeated so often."""
+MANY = 50
+"""Repetitions from which a count becomes a length. Below, the whole pattern is the better message for a model."""
+PAIR = re.compile(r"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
+
+
+def for_engine(schema: Any) -> Any:
+    """The schema with the patterns that the engine gets."""
+    return rebuild(schema, _rewritten)
+
+
+def length_of(pattern: str) -> tuple[str, int, int | None] | None:
+    """(the pattern without its count, the least length, the greatest or None) of a pattern that counts many characters;
+    None for others."""
+    counted = COUNTED.fullmatch(pattern)
+    if counted is None:
+        return None
+    least = int(counted["least"])
+    most = int(counted["most"]) if counted["most"] else None if counted["comma"] else least
+    return (f"^{counted['part']}*$", least, most) if max(least, most or 0) >= MANY else None
+
+
+def without_count(pattern: str) -> str:
+    """The pattern that the engine gets, except for characters in two escapes."""
+    length = length_of(pattern)
+    return length[0] if length else pattern
+
+
+def _rewritten(node: dict[str, Any], _: str) -> dict[str, Any]:
+    pattern = node.get("pattern")
+    if not isinstance(pattern, str):
+        return node
+    node = {**node, "pattern": PAIR.sub(_character, pattern)}
+    if length := length_of(node["pattern"]):
+        pattern, least, most = length
+        limits = [*_tighter(node, "minLength", max, least), *_tighter(node, "maxLength", min, most)]
+        node = {**node, "pattern": pattern, **dict(limits)}
+    return node
+
+
+def _tighter(node: dict[str, Any], name: str, tighter: Any, limit: int | None) -> list[tuple[str, Any]]:
+    """A limit of the length, unless the schema's own is tighter, or is no number and so an error of the schema."""
+    own = node.get(name, limit)
+    if limit is None or not isinstance(own, int | float):
+        return []
+    return [(name, tighter(own, limit))]
+
+
+def _character(pair: re.Match[str]) -> str:
+    return re.escape(bytes.fromhex(pair[1] + pair[2]).decode("utf-16-be"))
