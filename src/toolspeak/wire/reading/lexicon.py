@@ -14,7 +14,7 @@ from .prompt_tail import ending, within_thought
 from .source import Marks, literal_words, marks
 
 CALL, TEXT, CODE, HEAD, END, FRAME = "call", "text", "code", "head", "end", "frame"
-THINK, UNTHINK, THOUGHT = "think", "unthink", "thought"
+THINK, UNTHINK = "think", "unthink"
 
 FENCE = "```"
 QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»"}
@@ -82,8 +82,7 @@ class Program:
         self._thoughts(d, calls)
         self.beyond = tuple(self.fresh)
         self.marks = marks(tuple(self.inside), "\n") if self.inside else None
-        talk = (CALL, CODE, HEAD)
-        self.block = marks((*(w for w, kind in self.inside.items() if kind not in talk), FENCE), "\n")
+        self.block = self._in_block()
         self.after = _after(d)
         self.legal = self._after_unclosed(d)
         self.strays = _strays(d) if calls else ()
@@ -92,6 +91,15 @@ class Program:
         self.value_closers = value_closers(d.call)
         self.call_words = before_name(d.call, self.starts[:1])
         self.unframed = (*(w for w, kind in self.fresh.items() if kind == FRAME), *(formal if not d.guard else ()))
+
+    def _in_block(self) -> Marks:
+        """What may end a code block, or the text that it is in. Tags of thoughts in it are shown; but a label (`Thought:`) may
+        begin a reply that is all in a block."""
+        tags = thought_tags(self.d.thinking) if self.d.thinking else {}
+        label = any(word[:1].isalpha() for word in tags)
+        talk, closers = ((CALL, CODE, HEAD), ()) if label else ((CALL, CODE, HEAD, THINK, UNTHINK), tags.values())
+        words = (w for w, kind in self.inside.items() if kind not in talk)
+        return marks((*(w for w in words if w not in closers), FENCE), "\n")
 
     def _after_unclosed(self, d: Dialect) -> tuple[str, ...]:
         """What may follow a call that was not closed. A comment may belong to it."""
@@ -140,7 +148,7 @@ class Program:
             self.fresh.setdefault(word, CODE)
 
     def _quoted_calls(self) -> None:
-        """Calls in quotation marks, and lines with the indentation of a list of calls."""
+        """Calls and thoughts in quotation marks, and lines with the indentation of a list of calls."""
         between = self.d.items[1] if self.d.items else ""
         if between[1:] in self.quotations:  # in a broken list, the next element begins like this
             self.element = between
@@ -148,6 +156,8 @@ class Program:
         for word, entry in self.entries.items():
             close = (literal_words(entry.close) or [""])[-1] if len(word) > 1 else ""
             self.quotations |= {quote + word: close + end for quote, end in QUOTES.items()}
+        for word in filter(None, thought_tags(self.d.thinking) if self.d.thinking else ()):
+            self.quotations |= {quote + word: end for quote, end in QUOTES.items()}
         for word in self.starts:  # the message inside ends before the quotation
             self.quotations |= {quote + word: (self.ends or ("",))[-1] + end for quote, end in QUOTES.items()}
 
@@ -171,15 +181,15 @@ class Program:
         """What opens and what ends a thought."""
         ends: list[str] = [w for w, kind in self.inside.items() if kind in (HEAD, END)]
         if d.thinking:
-            word, close = d.thinking.open.strip(), d.thinking.close.strip()
-            for opener in filter(None, (word, *d.thinking.also)):
+            for opener in filter(None, (d.thinking.open.strip(), *d.thinking.also)):
                 self.fresh[opener] = self.inside["\n" + opener] = THINK
             closers = [*filter(None, thought_tags(d.thinking).values())]
             for one in closers:
                 self.fresh.setdefault(one, UNTHINK)
                 self.inside.setdefault("\n" + one, UNTHINK)
             if closers and self.split:
-                self.inside = dict.fromkeys(closers, FRAME) | {word or close: THOUGHT} | self.inside
+                self.inside = dict.fromkeys(closers, FRAME) | self.inside
+                self.inside.setdefault(FENCE, CODE)
             lines = map("\n".__add__, closers if d.thinking.close[0] == "\n" else ())
             self.unthink = (*closers, *lines) or (d.thinking.close,)
             ends += self.unthink

@@ -29,7 +29,6 @@ from .lexicon import (
     LINES,
     TEXT,
     THINK,
-    THOUGHT,
     TICKS,
     UNTHINK,
     Program,
@@ -115,8 +114,6 @@ def minor_mark(s: State, p: Program, kind: str, word: str, space: str, block: Co
         s.emit_text("\n" if word[0] == "\n" else "")
         yield from skip(s, len(close) - len(close.rstrip()))
         return True
-    if kind == THOUGHT and (yield from at(s, close.strip() or word)):
-        return True  # an empty thought
     if kind == FRAME and (yield from at_end(s, () if block.open else p.beyond)):
         yield from drop_frame(s, p, word)
         return True
