@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 
 from ..dialect import NAME, Dialect, Header, JsonCall
@@ -45,6 +46,7 @@ class Program:
       marks, and `call_words` come before a call's name; `value_closers` close a value between tags
     - `frames` are around texts, `beyond` may follow one; `frame_space` maps those of the dialect, with the newline that
       belongs to them, to the number of whitespace characters after them
+    - `tags` maps the openers of a thought to their closers
     - `named`: a message may begin with only a tool's name
     - `unframed` ends a thought that was none; `closers` end a thought, `drafts` begin a call in one, `opening` are
       both
@@ -62,6 +64,7 @@ class Program:
         self.quotations: dict[str, str] = {}
         self.element = ""
         self.openers = tuple(self.entries)
+        self.tags: Mapping[str, str] = thought_tags(d.thinking) if d.thinking else {}
         self.spelled = spelled(d)
         self.fences = {o: c for o, c in d.fences if o not in self.entries} if self.entries else {}
         kinds = dict.fromkeys((*self.entries, *self.fences), CALL)
@@ -95,11 +98,11 @@ class Program:
     def _in_block(self) -> Marks:
         """What may end a code block, or the text that it is in. Tags of thoughts in it are shown; but a label (`Thought:`) may
         begin a reply that is all in a block."""
-        tags = thought_tags(self.d.thinking) if self.d.thinking else {}
-        label = any(word[:1].isalpha() for word in tags)
-        talk, closers = ((CALL, CODE, HEAD), ()) if label else ((CALL, CODE, HEAD, THINK, UNTHINK), tags.values())
-        words = (w for w, kind in self.inside.items() if kind not in talk)
-        return marks((*(w for w in words if w not in closers), FENCE), "\n")
+        shown = {word for word, kind in self.inside.items() if kind in (CALL, CODE, HEAD)}
+        if not any(word[:1].isalpha() for word in self.tags):
+            shown.update(word for word, kind in self.inside.items() if kind in (THINK, UNTHINK))
+            shown.update(self.tags.values())
+        return marks((*(word for word in self.inside if word not in shown), FENCE), "\n")
 
     def _after_unclosed(self, d: Dialect) -> tuple[str, ...]:
         """What may follow a call that was not closed. A comment may belong to it."""
@@ -156,7 +159,7 @@ class Program:
         for word, entry in self.entries.items():
             close = (literal_words(entry.close) or [""])[-1] if len(word) > 1 else ""
             self.quotations |= {quote + word: close + end for quote, end in QUOTES.items()}
-        for word in filter(None, thought_tags(self.d.thinking) if self.d.thinking else ()):
+        for word in filter(None, self.tags):
             self.quotations |= {quote + word: end for quote, end in QUOTES.items()}
         for word in self.starts:  # the message inside ends before the quotation
             self.quotations |= {quote + word: (self.ends or ("",))[-1] + end for quote, end in QUOTES.items()}
@@ -183,7 +186,7 @@ class Program:
         if d.thinking:
             for opener in filter(None, (d.thinking.open.strip(), *d.thinking.also)):
                 self.fresh[opener] = self.inside["\n" + opener] = THINK
-            closers = [*filter(None, thought_tags(d.thinking).values())]
+            closers = [*filter(None, self.tags.values())]
             for one in closers:
                 self.fresh.setdefault(one, UNTHINK)
                 self.inside.setdefault("\n" + one, UNTHINK)
@@ -206,8 +209,7 @@ class Program:
     def begins(self, prompt: str) -> str:
         """What the prompt leaves open: a thought (THINK), a message's head (HEAD), its body (TEXT), or nothing ("")."""
         d, tail = self.d, prompt[-TAIL:].rstrip()
-        openers = (word for word in (thought_tags(d.thinking) if d.thinking else ()) if word)
-        if d.thinking and (word := next(filter(tail.endswith, openers), "")):
+        if d.thinking and (word := next(filter(tail.endswith, filter(None, self.tags)), "")):
             line = d.thinking.close.isspace() and d.thinking.close in prompt.rpartition(word)[2]
             return "" if line else THINK
         if d.thinking and within_thought(d, d.thinking, prompt):
