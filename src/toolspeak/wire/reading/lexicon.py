@@ -98,11 +98,11 @@ class Program:
     def _in_block(self) -> Marks:
         """What may end a code block, or the text that it is in. Tags of thoughts in it are shown; but a label (`Thought:`) may
         begin a reply that is all in a block."""
-        shown = {word for word, kind in self.inside.items() if kind in (CALL, CODE, HEAD)}
+        text = {word for word, kind in self.inside.items() if kind in (CALL, CODE, HEAD)}
         if not any(word[:1].isalpha() for word in self.tags):
-            shown.update(word for word, kind in self.inside.items() if kind in (THINK, UNTHINK))
-            shown.update(self.tags.values())
-        return marks((*(word for word in self.inside if word not in shown), FENCE), "\n")
+            text.update(word for word, kind in self.inside.items() if kind in (THINK, UNTHINK))
+            text.update(self.tags.values())
+        return marks((*(word for word in self.inside if word not in text), FENCE), "\n")
 
     def _after_unclosed(self, d: Dialect) -> tuple[str, ...]:
         """What may follow a call that was not closed. A comment may belong to it."""
