@@ -85,7 +85,7 @@ def _ended_by(s: State, p: Program, closed: bool) -> Scan[None]:
     if p.value_closers and (closer := (yield from at(s, *p.value_closers, eat=False))):
         s.note("trailing-text", closer)
     if s.complete_call and not s.complete_call.open_ended:
-        if not s.text_before_call:
+        if not (s.text_before_call or s.closer):
             s.end_complete_call()
     elif s.complete_call and not closed:
         yield from _unclosed(s, p)

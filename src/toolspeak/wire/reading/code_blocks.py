@@ -1,7 +1,8 @@
-"""Reads the calls of code blocks that follow a text, which count only if no text follows the blocks either.
+"""Reads the calls of code blocks that follow a text, which count only if no text follows the blocks either; and calls
+that other surroundings may only show.
 
 Until that is known, a copy of the state reads on by itself, and its events wait. Then the state becomes the copy, or
-forgets it, and the blocks are an example: text. After more than `DRAFT` characters nothing waits any longer, and the
+forgets it, and the calls are an example: text. After more than `DRAFT` characters nothing waits any longer, and the
 calls are not whole if a text follows. All that is decided by what was read, never by what has arrived.
 """
 
@@ -10,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import fields
+from functools import partial
 
 from .calls import language
 from .lexicon import Program
 from .next_mark import CodeBlock
 from .source import SPACE, Scan, at, following
 from .state import State
+from .surroundings import LONG, shows, surrounding
 
 DRAFT = 65_536
 """The most characters that are held back after the opener of a call in a thought or in a code block."""
@@ -27,21 +30,41 @@ Outcome = tuple[bool, bool]
 """Whether calls were read, and whether text follows them."""
 
 
-def code_block(s: State, p: Program, attempt: Attempt, word: str, block: CodeBlock) -> Scan[bool]:
+def calls_after(s: State, p: Program, attempt: Attempt, word: str, thinking: bool, block: CodeBlock) -> Scan[bool]:
+    """The reader of calls after their opener, or the fence before them. It returns whether there are any."""
+    s.closer = None
+    if thinking:
+        return attempt(s, p, word, thinking)
+    if word.strip() in p.fences:
+        return _code_block(s, p, attempt, word, block)
+    if len(s.line) <= LONG:
+        s.closer = surrounding(s, p)
+    if s.closer is None:
+        return attempt(s, p, word, thinking)
+    return _unless_example(s, partial(_calls, p=p, attempt=attempt, word=word), len)
+
+
+def _code_block(s: State, p: Program, attempt: Attempt, word: str, block: CodeBlock) -> Scan[bool]:
     """Tries to read calls after the fence `word`. Returns whether there are any. If not, `block` is open."""
-    done = yield from (_read_blocks(s, p, attempt, word) if s.has_text else attempt(s, p, word, False))
+
+    def opener(text: str) -> int:
+        return SPACE(text, 0).end() + len(word.strip())
+
+    blocks = partial(_blocks, p=p, attempt=attempt, word=word)
+    done = yield from (_unless_example(s, blocks, opener) if s.has_text else attempt(s, p, word, False))
     if not done:
         yield from block.fence(s)
     return done
 
 
-def _read_blocks(s: State, p: Program, attempt: Attempt, word: str) -> Scan[bool]:
-    """Reads code blocks after a text: their calls, or only the first fence if they are an example."""
+def _unless_example(s: State, read: Callable[[State], Scan[Outcome]], length: Callable[[str], int]) -> Scan[bool]:
+    """Reads calls, unless a text after them shows that they are an example: text. Then `length` is that of the part of
+    it that is passed on."""
     s.flush_arguments()
     s.flush_text()
     branch = _copied(s)
     start = s.offset + s.pos
-    reader = _blocks(branch, p, attempt, word)
+    reader = read(branch)
     while True:
         s.pos = len(s.text)
         try:
@@ -55,12 +78,14 @@ def _read_blocks(s: State, p: Program, attempt: Attempt, word: str) -> Scan[bool
         yield
         branch.closed = s.closed
         branch.add(s.text[s.pos :])
-    if example and branch.offset + branch.pos - start <= DRAFT:
+    end_of_calls = branch.offset + branch.pos
+    if example and end_of_calls - start <= DRAFT:
         s.give_back()
         s.failed_openers += 1
-        end = SPACE(s.text, s.pos).end() + len(word.strip())
-        s.emit_text(s.text[s.pos : end])
-        s.pos = end
+        text = s.text[s.pos : end_of_calls - s.offset]
+        text = text[: length(text)]
+        s.emit_text(text)
+        s.pos += len(text)
         return False
     if branch.recording is not None:
         branch.give_back()
@@ -84,6 +109,20 @@ def _blocks(s: State, p: Program, attempt: Attempt, word: str) -> Scan[Outcome]:
         if not (yield from at(s, *p.openers, eat=False)):
             return True, True
         s.rewind(s.recorded().index(word) + len(word))
+
+
+def _calls(s: State, p: Program, attempt: Attempt, word: str) -> Scan[Outcome]:
+    """Reads one call after the other, up to the end of what surrounds them."""
+    closer = s.closer
+    while True:
+        if not (yield from attempt(s, p, word, False)):
+            return False, False
+        if closer and (yield from shows(s, p, closer)):
+            return True, True
+        s.start_recording()
+        word = yield from at(s, *p.openers)
+        if not word:
+            return True, False
 
 
 def _copied(s: State) -> State:

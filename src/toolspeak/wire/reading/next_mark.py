@@ -33,7 +33,7 @@ def mark(s: State, p: Program, fresh: bool, block: bool) -> Scan[Match | None]:
 
     From before the mark of a call or message on, text can be given back. In a code block fewer marks count.
     """
-    s.text_before_call = s.unfinished_sentence = False
+    s.text_before_call, s.line = False, ""
     if fresh and p.fresh:
         s.start_recording()
         word = yield from at(s, *p.fresh)
@@ -46,8 +46,8 @@ def mark(s: State, p: Program, fresh: bool, block: bool) -> Scan[Match | None]:
     word = yield from _in_text(s, p.block if block else p.marks)
     if word is None:
         return None
+    s.line = s.recent.rpartition("\n")[2].strip()
     s.text_before_call = s.line != "" and word[0] != "\n"
-    s.unfinished_sentence = goes_on(s.line)
     kind = CODE if block and word == FENCE else p.inside[word]
     if kind in (CALL, HEAD):
         record_from(s, word)
@@ -154,7 +154,7 @@ def _visible_until(s: State, p: Program, ends: tuple[str, ...], message: bool) -
 
 def goes_on(line: str) -> bool:
     """Whether a sentence continues after this line: it ends with a word, a number or a comma."""
-    last = line.rstrip()[-1:]
+    last = line[-1:]
     return last != "" and (last == "," or category(last)[0] in "LMN")
 
 

@@ -13,7 +13,7 @@ from ...events import Noted, TextDelta, ThoughtDelta
 from ...types import Note
 from .call_repairs import after_call, break_off, ends_inside, note_cut, note_unknown
 from .calls import begin, section
-from .code_blocks import DRAFT, code_block
+from .code_blocks import DRAFT, calls_after
 from .frames import at_end, drop_frame
 from .heads import note_rest, pass_unread, read_head, tool_name
 from .json_value import json_value
@@ -34,9 +34,10 @@ from .lexicon import (
     Program,
     route,
 )
-from .next_mark import CodeBlock, Match, mark, marked_to_its_end, pass_quoted, record_from
+from .next_mark import CodeBlock, Match, goes_on, mark, marked_to_its_end, pass_quoted, record_from
 from .source import GAP, SPACE, Malformed, Marks, Scan, at, beginning, following, marks, pass_all, skip, until
 from .state import State
+from .surroundings import note_example
 
 FAILURES = 2_000
 """After so many openers that open no call, the following ones are text, so that the time stays linear."""
@@ -62,11 +63,8 @@ def reply(s: State, p: Program, prompt: str | None) -> Scan[None]:
             s.note("too-many-openers")
             s.emit_text(space + literal)
         elif kind == CALL:
-            fenced = literal.strip() in p.fences and now != THINK
-            done = (
-                yield from code_block(s, p, attempt, literal, block) if fenced else attempt(s, p, literal, now == THINK)
-            )
-            fresh, now = done, TEXT if done else now
+            fresh = yield from calls_after(s, p, attempt, literal, now == THINK, block)
+            now = TEXT if fresh else now
         elif kind == HEAD:
             s.text_before_call = s.text_before_call or now == THINK
             now = yield from message_head(s, p, literal, now)
@@ -222,6 +220,7 @@ def _until_limit(s: State, wanted: Marks, emit: Callable[[str], None], size: lis
 def last_calls(s: State, p: Program) -> Scan[str | None]:
     """Reads to the end of a reply that ends with a thought. Returns "" if calls come last: they count; else None."""
     wanted, text_type, closers = marks(p.drafts), s.text_type, (*p.frames, *p.unthink)
+    s.closer = None
     while (word := (yield from until(s, wanted, s.emit_text, text_type))) is not None:
         start, before, done = s.pos - len(word), s.snapshot(), True
         while word and done:
@@ -292,7 +291,7 @@ def _note_text_after_call(s: State, p: Program) -> Scan[None]:
     """Notes a text that continues after a call inside it: on its line or, after a fence or an unfinished sentence,
     anywhere. Then it only talks about the call. Markers of another dialect around its calls are no text."""
     c = yield from following(s)
-    same = s.fenced or s.unfinished_sentence or "\n" not in SPACE(s.text, s.pos)[0]
+    same = s.fenced or goes_on(s.line) or "\n" not in SPACE(s.text, s.pos)[0]
     legal = (*p.fences, *p.d.stop) if s.fenced else p.legal
     if not (c and s.complete_call and s.text_before_call and same) or (yield from at(s, *legal, eat=False)):
         return
@@ -303,16 +302,18 @@ def _note_text_after_call(s: State, p: Program) -> Scan[None]:
 def attempt(s: State, p: Program, word: str, thinking: bool) -> Scan[bool]:
     """Tries to read calls after their first word. Returns False, and gives the text back, if there are none."""
     s.no_reread, s.open_call, s.doubtful = False, None, False
-    s.fenced = word.strip() in p.fences
+    word = word.strip()
+    s.fenced = word in p.fences
     s.text_before_call = (s.has_text if s.fenced else s.text_before_call) and not thinking
     try:
-        yield from section(s, p, word.strip(), thinking)
+        yield from section(s, p, word, thinking)
     except Malformed as e:
         return (yield from failed(s, p, e, word))
     s.commit()
     s.prompt_length, s.text_type = 0, TextDelta
     yield from after_call(s, p.strays, p.openers)
     yield from _note_text_after_call(s, p)
+    yield from note_example(s, p)
     c = yield from following(s)
     if s.doubtful or c not in p.entries.keys() & {"{", "["}:
         s.end_complete_call()  # otherwise what follows decides whether the last call counts

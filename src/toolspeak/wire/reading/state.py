@@ -22,6 +22,8 @@ NOTES = 100
 """The most notes of a reply."""
 DEFERRED = 2_000_000
 """The most characters of arguments that are deferred."""
+RECENT = 300
+"""The most characters before a call that may show that it is an example."""
 DOUBTFUL = frozenset(
     [
         "doubled-key",
@@ -128,14 +130,16 @@ class State(Source):
 
     prompt_length: int = 0
     """The length of the recorded text that was in the prompt."""
+    recent: str = ""
+    """The last characters of the text, at most RECENT."""
     line: str = ""
-    """The current line of text, or its end."""
-    text_above: bool = False
-    """Whether there was text before the current line."""
+    """The line of text before the current mark, or its end."""
+    closer: re.Pattern[str] | None = None
+    """Matches what ends the surroundings of the current call, if these may show that it is an example."""
+    has_text: bool = False
+    """Whether there was any text."""
     text_before_call: bool = False
     """Whether there was text on the line before the current call."""
-    unfinished_sentence: bool = False
-    """Whether that text is a sentence that continues after the call."""
 
     def __post_init__(self) -> None:
         self.tool_names = sorted(self.tools or ())
@@ -150,8 +154,9 @@ class State(Source):
             watch.content += text
             if len(watch.content) > LONG:
                 watch.shorten()
-        elif self.fast_event is TextDelta and not text.isspace():
-            self.line = text
+        elif self.fast_event is TextDelta:
+            self.recent = (self.recent + text)[-RECENT:]
+            self.has_text = self.has_text or not text.isspace()
 
     def emit_text(self, text: str) -> None:
         """Emits text, or a part of a thought."""
@@ -161,19 +166,12 @@ class State(Source):
             if self.argument_pieces:
                 self.flush_arguments()
             if self.text_type is TextDelta:
-                _, newline, last = text.rpartition("\n")
-                self.text_above |= not text.isspace()
-                self.text_above |= self.line != ""
-                self.line = last.strip() or ("" if newline else self.line)
+                self.recent = (self.recent + text)[-RECENT:]
+                self.has_text = self.has_text or not text.isspace()
             if self.pieces_type is not self.text_type:
                 self.flush_text()
                 self.pieces_type = self.text_type
             self.text_pieces.append(text)
-
-    @property
-    def has_text(self) -> bool:
-        """Whether there was any text."""
-        return self.text_above or self.line != ""
 
     def flush_text(self) -> None:
         """Emits the collected pieces of text as one event."""
@@ -253,14 +251,14 @@ class State(Source):
             frozenset(self.used_ids),
             frozenset(self.note_keys),
             self.truncated,
-            self.text_above,
-            self.line,
+            self.has_text,
+            self.recent,
             self.text_type,
         )
 
     def undo(self, snapshot: Snapshot) -> None:
         """Takes back all events since `snapshot`."""
-        size, self.call_count, ids, noted, self.truncated, self.text_above, self.line, self.text_type = snapshot
+        size, self.call_count, ids, noted, self.truncated, self.has_text, self.recent, self.text_type = snapshot
         self.used_ids, self.note_keys, self.pending_notes = set(ids), set(noted), []
         self.release_arguments()
         self.argument_pieces.clear()
