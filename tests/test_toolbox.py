@@ -36,6 +36,7 @@ from toolspeak.errors import (
     UsageError,
 )
 from toolspeak.schema.infer import Injected, as_tool, as_tools, tool
+from toolspeak.tool_results import plain_size, result_text
 from toolspeak.toolbox import Toolbox
 from toolspeak.types import Note, ToolCall, ToolResult
 
@@ -735,12 +736,35 @@ class TestWhatAModelReadsOfAnException:
 
     def test_the_search_for_injected_texts_is_bounded(self) -> None:
         def query(conf: Annotated[Any, ts.Injected]) -> str:
-            raise KeyError("first-of-all")
+            raise KeyError("f1rst-of-a11")
 
-        endless: dict[str, Any] = {"a": "first-of-all"}
+        endless: dict[str, Any] = {"a": "f1rst-of-a11"}
         endless["b"] = [endless] * 10
         endless["c"] = [f"{i} a longer text of a large object" for i in range(100_000)]
         assert "[hidden]" in self.read(ts.Toolbox(query), conf=endless)[0]
+
+    @pytest.mark.parametrize(
+        ("conf", "message", "seen"),
+        [
+            ({"unit": "celsius"}, "unit must be celsius or kelvin", "unit must be celsius or kelvin"),
+            ({"encoding": "utf-8", "root": "/srv/notes"}, "no /srv/notes/a in 'utf-8'", "no /srv/notes/a in 'utf-8'"),
+            ({"type": "application/json", "at": "api.example.com:8080"}, "api.example.com:8080: application/json", "api.example.com:8080: application/json"),
+            (["read", "read"], "already read", "already read"),
+            ({"password": "letmein"}, "letmein is wrong, letmeinn too", "[hidden] is wrong, letmeinn too"),
+            ({"db": {"api_key": ["orders"]}}, "no orders", "no [hidden]"),
+            ({"x": "hunter2"}, "hunter2", "[hidden]"),
+            ({"x": "wJalrXUtnFEMI"}, "wJalrXUtnFEMI", "[hidden]"),
+            ("read", "already read: read", "already [hidden]: [hidden]"),
+        ],
+    )  # fmt: skip
+    def test_usual_words_stay_readable(self, conf: Any, message: str, seen: str) -> None:
+        """A settings object has many of them: "unit must be [hidden] or kelvin" tells a model nothing."""
+
+        def query(conf: Annotated[Any, ts.Injected]) -> str:
+            raise ValueError(message)
+
+        text, _ = self.read(ts.Toolbox(query), conf=conf)
+        assert json.loads(text)["error"]["message"] == seen
 
     @pytest.mark.parametrize(
         ("address", "seen"),
@@ -787,3 +811,36 @@ class TestWhatAModelReadsOfAnException:
             return table
 
         assert "required argument 'table' is missing" in self.read(ts.Toolbox(query))[0]
+
+
+@pytest.mark.parametrize(("rows", "beside"), [(10, False), (30_000, True)])
+def test_a_large_result_is_written_beside_the_loop(monkeypatch: pytest.MonkeyPatch, rows: int, beside: bool) -> None:
+    threads: list[int] = []
+
+    def noted(value: Any, limit: int | None) -> str:
+        threads.append(threading.get_ident())
+        return result_text(value, limit)
+
+    monkeypatch.setattr("toolspeak.toolbox.result_text", noted)
+
+    async def find() -> list[dict[str, int]]:
+        """Find."""
+        return [{"a": at} for at in range(rows)]
+
+    results = asyncio.run(ts.Toolbox([find]).arun([ts.ToolCall("c", "find", {}, "{}")]))
+    assert results[0].value == [{"a": at} for at in range(rows)]
+    assert [thread != threading.get_ident() for thread in threads] == [beside]
+
+
+class Row:
+    """A row that is read from its database when its fields are."""
+
+    def __init__(self, a: int) -> None:
+        self.a = a
+
+
+def test_the_size_of_objects_with_code_of_their_own_is_unknown() -> None:
+    """They may depend on the thread."""
+    assert plain_size([{"a": at} for at in range(30_000)]) >= 100_000
+    assert plain_size([Row(1)] * 30_000) == plain_size([{"a": 1}, Row(2)]) == 0
+    assert plain_size(["x" * 50, (1, None, True, 1.5)]) == 50 + 20 + 40

@@ -10,14 +10,19 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from typing import Any, cast
 
 from .errors import CallError, ToolError
 from .result_tables import table_rows, unique_names
+from .schema.nonblocking_json import LARGE, dumps
 from .schema.phrases import beginning
 
 LIMIT = 16_000
 """The default limit of a result in characters."""
+EACH = 10
+"""Characters of JSON that a member of an object or a list counts besides its text."""
+PROBED = 1_000
 
 _PASSWORD = re.compile(r"(?<=://)([^\s/@:]{0,256}):(?!\d{1,5}[/?#])\S{1,1024}@")
 """The user and password in a URL. A password may contain a slash, though it should not, and an @."""
@@ -41,11 +46,30 @@ def result_text(value: Any, limit: int | None = LIMIT) -> str:
         text = _clean(value)
         return text if bound is None or len(text) <= bound else _cut(text, bound)
     data = jsonable(value)
-    text = _dump(data)
+    text = dumps(data, plain_size(data))
     if bound is None or len(text) <= bound:
         return text
     text = _dump(_shrink(data, bound))
     return text if len(text) <= bound else _dump(_cut_json(text, bound))
+
+
+def plain_size(value: Any) -> int:
+    """About how many characters of JSON plain data takes, at least; 0 if it contains another object, whose own code may
+    depend on the thread. Of the values in it, PROBED are examined."""
+    size, rest = 0, [value]
+    for _ in range(PROBED):
+        if not rest:
+            break
+        one = rest.pop()
+        kind = cast("type[Any]", type(one))
+        if kind is str:
+            size += len(one)
+        elif kind in (dict, list, tuple):
+            size += EACH * len(one)
+            rest += islice(one.values() if kind is dict else one, PROBED)
+        elif kind not in (int, float, bool, type(None)):
+            return 0
+    return size
 
 
 def jsonable(value: Any, _inside: tuple[int, ...] = ()) -> Any:
@@ -241,8 +265,7 @@ def _cut_json(text: str, bound: int) -> str:
 
 
 def _shrink(data: Any, bound: int) -> Any:
-    size = len(_dump(data))
-    if size <= bound:
+    if plain_size(data) < LARGE and len(_dump(data)) <= bound:
         return data
     if isinstance(data, str):
         return _cut_json(data, bound) if bound >= 100 else f"[… {len(data)} characters left out …]"

@@ -435,7 +435,7 @@ for line in sys.stdin:
         continue
     head = b'{"jsonrpc": "2.0", "id": ' + json.dumps(asked["id"]).encode() + b', "result": '
     if asked["method"] == "tools/call":
-        text = {"byte": b'"a\xff"', "half": b'"a\\ud83d"', "nothing": b"]"}[asked["params"]["arguments"]["how"]]
+        text = {"byte": b'"a\xff"', "half": b'"a\\ud83d"', "nothing": b"]", "many": b"[" + b"1," * 200_001 + b"1]"}[asked["params"]["arguments"]["how"]]
         body = b'{"content": [{"type": "text", "text": ' + text + b"}]}"
     elif asked["method"] == "tools/list":
         body = json.dumps({"tools": [TOOL]}).encode()
@@ -459,3 +459,26 @@ def test_half_a_character_is_replaced_and_what_cannot_be_read_fails_at_once(tmp_
             assert "a\ufffd" in str(box.call({"name": "cut", "arguments": {"how": how}}))
         with pytest.raises(ts.ToolError, match="the server's response is not valid"):
             box.call({"name": "cut", "arguments": {"how": "nothing"}})
+        with pytest.raises(ts.ToolError, match="more than 200,000 values"):
+            box.call({"name": "cut", "arguments": {"how": "many"}})
+
+
+@pytest.mark.parametrize(
+    ("result", "why"),
+    [
+        ({"content": [], "structuredContent": {"names": [1] * 200_001}}, "more than 200,000 values"),
+        ({"content": [{"type": "text", "text": ""}] * 10_001}, "more than 10,000 content blocks"),
+    ],
+)
+def test_an_answer_has_a_limit_of_values(result: dict[str, Any], why: str) -> None:
+    """The interpreter does nothing else while the SDK parses one."""
+    server = Hostile(tools_call=lambda self, message: {"result": result})
+    with serving(server) as url, ts.mcp(url, timeout=PATIENT) as box, pytest.raises(ts.ToolError, match=why):
+        box.call({"name": "act", "arguments": {"text": "x"}})
+
+
+def test_commas_in_texts_are_no_values() -> None:
+    text = 'a,[{"\\,' * 100_000
+    server = Hostile(tools_call=lambda self, message: {"result": {"content": [{"type": "text", "text": text}]}})
+    with serving(server) as url, ts.mcp(url, timeout=PATIENT) as box:
+        assert box.call({"name": "act", "arguments": {"text": "x"}}) == text

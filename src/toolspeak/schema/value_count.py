@@ -23,6 +23,24 @@ def values_in(text: str) -> int:
     return sum(map(marks, outside_strings(text)))
 
 
+class ValueCounter:
+    """Counts the values in a JSON text that arrives in pieces of bytes."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._inside = False
+        self._rest = b""
+
+    def add(self, piece: bytes) -> None:
+        """Count the values in the next piece."""
+        text = self._rest + piece
+        end = len(text) - (len(text) - len(text.rstrip(b"\\"))) % 2  # do not cut an escape sequence in two
+        self._rest = text[end:]
+        parts = text[:end].replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')
+        self.count += sum(map(marks, parts[self._inside :: 2]))
+        self._inside ^= len(parts) % 2 == 0
+
+
 def marks(text: Any) -> int:
     """The commas and opening brackets in a str or bytes."""
     return sum(map(text.count, (",", "{", "[") if isinstance(text, str) else (b",", b"{", b"[")))

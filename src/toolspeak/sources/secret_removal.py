@@ -31,6 +31,11 @@ VALUES = 500
 """The most values of injected objects that are searched for texts."""
 SPELLED = 2_000
 """The most characters of injected texts that are searched in other notations. Their pattern takes about 0.2 s to compile."""
+INJECTED = "secret"
+"""The name of what is a secret whatever it contains."""
+SECRET = re.compile(r"pass|pwd|secret|token|key|auth|cred|cookie|session|signature|private|dsn|pin\b", re.IGNORECASE)
+"""Matches a part of the name of a secret."""
+WORD, PARTS = re.compile(r"[A-Za-z]?[a-z]{0,14}|[A-Z]{1,15}|[0-9]{1,5}"), re.compile(r"[\W_]+")
 BROKEN = (ArithmeticError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
 """What an object may raise when it is looked at. Then nothing in it is searched."""
 ESCAPED = dict(zip("\"\\/'\n\r\t\b\f", "\"\\/'nrtbf", strict=True))
@@ -100,38 +105,46 @@ class Secrets:
 
 
 def injected_texts(values: Iterable[object]) -> Secrets:
-    """Return the texts in injected values as secrets: also those in containers and in fields of data classes and
-    models, at any depth, and in the attributes of an injected object itself. At most `VALUES` values are searched.
+    """Return the texts in injected values as secrets: the injected texts themselves, and those that may be secrets in
+    containers and in fields of data classes and models, at any depth, and in the attributes of an injected object
+    itself. At most `VALUES` values are searched.
     """
-    todo = list(values)
-    own, seen = set(map(id, todo)), set[int]()
+    todo = [(INJECTED, value) for value in values]
+    own, seen = {id(value) for _, value in todo}, set[int]()
     texts: list[str] = []
-    for value in todo:  # grows
-        if isinstance(value, str):
-            texts.append(value)
-        elif isinstance(value, bytes | bytearray):
-            texts.append(value.decode("utf-8", "replace"))
+    for name, value in todo:  # grows
+        if isinstance(value, str | bytes | bytearray):
+            text = value if isinstance(value, str) else value.decode("utf-8", "replace")
+            texts += [text] if SECRET.search(name) or not _in_words(text) else []
         elif id(value) not in seen:
             seen.add(id(value))
             with suppress(*BROKEN):
-                todo += islice(_parts(value, attributes=id(value) in own), max(0, VALUES - len(todo)))
+                todo += islice(_parts(name, value, attributes=id(value) in own), max(0, VALUES - len(todo)))
     return Secrets(texts, SPELLED)
 
 
-def _parts(value: object, *, attributes: bool) -> Iterable[object]:
-    """Return the values in a container, or the fields of a record; with `attributes`, those of any object."""
+def _in_words(text: str) -> bool:
+    """Whether a text consists of usual words and short numbers, such as `utf-8`, `orders` or `/srv/notes`: hiding them would make
+    an error unreadable."""
+    return len(text) <= LONGEST and all(map(WORD.fullmatch, PARTS.split(text)))
+
+
+def _parts(name: str, value: object, *, attributes: bool) -> Iterable[tuple[str, object]]:
+    """Return the values in a container, or the fields of a record, with their names; with `attributes`, those of any
+    object. `name` is that of the container."""
     if isinstance(value, Mapping):
-        return cast("Mapping[Any, object]", value).values()
+        return ((str(key), part) for key, part in cast("Mapping[Any, object]", value).items())
+    name = "" if name == INJECTED else name
     if isinstance(value, list | tuple | set | frozenset):
-        return cast("Iterable[object]", value)
+        return ((name, part) for part in cast("Iterable[object]", value))
     kind = type(value)
     if hasattr(kind, "get_secret_value"):
-        return (cast("Any", value).get_secret_value(),)
+        return ((INJECTED, cast("Any", value).get_secret_value()),)
     if dataclasses.is_dataclass(value):
-        return (getattr(value, field.name, None) for field in dataclasses.fields(value))
+        return ((field.name, getattr(value, field.name, None)) for field in dataclasses.fields(value))
     if attributes or hasattr(kind, "__pydantic_fields__") or hasattr(kind, "__attrs_attrs__"):
-        slots = (name for one in kind.__mro__ for name in getattr(one, "__slots__", ()))
-        return [*getattr(value, "__dict__", {}).values(), *(getattr(value, name, None) for name in slots)]
+        slots = [slot for one in kind.__mro__ for slot in getattr(one, "__slots__", ())]
+        return [*getattr(value, "__dict__", {}).items(), *((slot, getattr(value, slot, None)) for slot in slots)]
     return ()
 
 

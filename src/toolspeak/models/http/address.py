@@ -74,12 +74,18 @@ def parse_address(url: str, *, default_path: str = "", endpoint: str = "") -> Ad
 
 def redact(text: str, secrets: Iterable[str]) -> str:
     """Return the text with every secret replaced, and every word that starts like a long secret: servers echo keys,
-    even masked."""
+    even masked. One of fewer than 8 characters may also be a part of usual words, in which it stays."""
     for secret in sorted({s for s in secrets if len(s) >= 4}, key=len, reverse=True):
-        text = text.replace(secret, "[hidden]")
+        text = _short(secret).sub("[hidden]", text) if len(secret) < 8 else text.replace(secret, "[hidden]")
         if len(secret) >= 16:
             text = re.sub(re.escape(secret[:8]) + r"[^\s\"'<>,;]*", "[hidden]", text)
     return text
+
+
+def _short(secret: str) -> re.Pattern[str]:
+    """A pattern of a short secret that is no part of a longer word."""
+    begins, ends = (r"(?<![^\W_])" if secret[0].isalnum() else "", r"(?![^\W_])" if secret[-1].isalnum() else "")
+    return re.compile(begins + re.escape(secret) + ends)
 
 
 def is_loopback(host: str) -> bool:

@@ -13,8 +13,13 @@ import contextvars
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+from ...schema.value_count import ValueCounter
+
 LARGEST = 16 * 1024 * 1024
 """The most bytes of one line over standard output, and of all responses over HTTP to one request."""
+VALUES, BLOCKS = 200_000, 10_000
+"""The most values of JSON in one line over standard output, and in all responses over HTTP to one request; and the most
+content blocks of a result. The interpreter does nothing else while the SDK parses them."""
 FLOOD = 16 * LARGEST
 """The most bytes per minute that a process may write, or that a server over HTTP may send unasked: all servers share one
 thread."""
@@ -63,6 +68,7 @@ class BoundedRequest:
         self.sent = self.forgotten = False
         self.problem = ""
         self._received = self._tries = 0
+        self._values = ValueCounter()
         self._unasked = unasked
         self._deadline: float | None = None
         self._limits: set[asyncio.Timeout] = set()
@@ -96,8 +102,12 @@ class BoundedRequest:
         """Begin to count the tries of the next page of the answer."""
         self._tries = 0
 
-    def received(self, size: int) -> None:
+    def received(self, part: bytes) -> None:
+        size = len(part)
         self._received += size
+        self._values.add(part)
+        if self._values.count > VALUES:
+            raise self.broken(f"the answer has more than {VALUES:,} values")
         if self._received > LARGEST:
             raise self.broken(f"the answer has more than {LARGEST:,} bytes")
         if self._unasked and self._unasked.exceeded(size):

@@ -5,10 +5,11 @@ The limit on the length of a result is the same for all tools: `tool_results.LIM
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ToolError
+from ...schema import nonblocking_json
+from .limits import VALUES
 
 if TYPE_CHECKING:
     from mcp.types import CallToolResult
@@ -29,7 +30,7 @@ def value_of(result: CallToolResult) -> Any:
 
 def _same(text: str, data: Any) -> bool:
     try:
-        return bool(json.loads(text) == data)
+        return bool(nonblocking_json.loads(text, values=VALUES) == data)
     except (ValueError, RecursionError):
         return False
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from ...api.json_stream import paired
 from ...display import visible
-from .limits import LARGEST, PARTING, flood
+from ...schema.value_count import has_more
+from .limits import LARGEST, PARTING, VALUES, flood
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
@@ -97,21 +98,29 @@ async def _read(process: asyncio.subprocess.Process, arriving: Any, ended: Calla
 
 
 def _message(line: bytes) -> Any:
-    """Return the message in a line. Half a character becomes U+FFFD: some servers cut texts inside of one. A response that
+    """Return the message in a line. One that is too large is an error for the request that waits for it. Half a character becomes U+FFFD: some servers cut texts inside of one. A response that
     cannot be read becomes an error for the request that waits for it. Raises ValueError."""
-    from mcp.types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+    from mcp.types import jsonrpc_message_adapter
 
+    if has_more(text := line.decode("utf-8", "replace"), VALUES):
+        return _error(text, f"the server's response has more than {VALUES:,} values")
     with contextlib.suppress(ValueError):
         return jsonrpc_message_adapter.validate_json(line, by_name=False)
-    text = paired(line.decode("utf-8", "replace"))
+    text = paired(text)
     try:
         return jsonrpc_message_adapter.validate_json(text, by_name=False)
     except ValueError:
-        key = ID.search(text)
-        if key is None or '"method"' in text[:HEAD]:
-            raise
-        error = ErrorData(code=PARSE_ERROR, message=f"the server's response is not valid: {visible(text[:200])}")
-        return JSONRPCError(jsonrpc="2.0", id=int(key[1]), error=error)
+        return _error(text, f"the server's response is not valid: {visible(text[:HEAD])}")
+
+
+def _error(text: str, why: str) -> Any:
+    """Return an error response to the request that a message answers. Raises ValueError if it is no response."""
+    from mcp.types import PARSE_ERROR, ErrorData, JSONRPCError
+
+    key = ID.search(text)
+    if key is None or '"method"' in text[:HEAD]:
+        raise ValueError(why)
+    return JSONRPCError(jsonrpc="2.0", id=int(key[1]), error=ErrorData(code=PARSE_ERROR, message=why))
 
 
 async def _write(process: asyncio.subprocess.Process, leaving: Any, arriving: Any) -> None:

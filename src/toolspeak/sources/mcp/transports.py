@@ -166,7 +166,7 @@ def bounded() -> httpx2.AsyncBaseTransport:
                     raise self.ours.broken(f"the answer broke off ({error or type(error).__name__})") from None
                 if part is None:
                     return
-                self.ours.received(len(part))
+                self.ours.received(part)
                 yield part
 
         async def aclose(self) -> None:
