@@ -821,7 +821,7 @@ def test_a_large_result_is_written_beside_the_loop(monkeypatch: pytest.MonkeyPat
         threads.append(threading.get_ident())
         return result_text(value, limit)
 
-    monkeypatch.setattr("toolspeak.toolbox.result_text", noted)
+    monkeypatch.setattr("toolspeak.models.offload.result_text", noted)
 
     async def find() -> list[dict[str, int]]:
         """Find."""

@@ -264,8 +264,12 @@ def _cut_json(text: str, bound: int) -> str:
     return cut
 
 
+def _fits(data: Any, bound: int) -> bool:
+    return plain_size(data) < LARGE and len(_dump(data)) <= bound
+
+
 def _shrink(data: Any, bound: int) -> Any:
-    if plain_size(data) < LARGE and len(_dump(data)) <= bound:
+    if _fits(data, bound):
         return data
     if isinstance(data, str):
         return _cut_json(data, bound) if bound >= 100 else f"[… {len(data)} characters left out …]"

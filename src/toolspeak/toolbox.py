@@ -21,7 +21,7 @@ from typing import Any, cast
 from .approvals import Answer, ApprovalGate, Approve
 from .display import tools_html
 from .errors import CallError, InvalidCall, InvalidTool, NoCall, ToolError, UnknownTool, UsageError
-from .models.offload import content_size, offloaded
+from .models.offload import content_size, model_text, offloaded
 from .plan.calls import broken, judged
 from .plan.code_fences import unfenced
 from .policy.policy import Policy
@@ -32,7 +32,7 @@ from .schema.nonblocking_json import loads_or
 from .schema.phrases import beginning, short
 from .schema.suggestions import did_you_mean, listed, near
 from .schema.validators import check_cost
-from .tool_results import LIMIT, exception_text, plain_size, result_text
+from .tool_results import LIMIT, exception_text
 from .types import Message, Problem, Tool, ToolCall, ToolResult
 
 log = logging.getLogger(__name__)
@@ -268,7 +268,7 @@ class Toolbox:
                     raise checked.error
                 answer = await approval.ask(known, self[known.name], tuple(self))
                 if isinstance(answer, Answer):
-                    text = await offloaded(plain_size(answer.result), result_text, answer.result, limit)
+                    text = await model_text(answer.result, limit)
                     return ToolResult(known.id, known.name, text, answer.result, origin=approval.own_words)
                 if answer is not known:
                     known = await offloaded(self._cost(answer), self._checked, answer)
@@ -282,8 +282,7 @@ class Toolbox:
                 origin = approval.origin(self[known.name]) if began else approval.own_words
                 return ToolResult(known.id, known.name, text, None, error, _since(began), origin)
             origin = approval.origin(self[known.name])
-            text = await offloaded(plain_size(value), result_text, value, limit)
-            return ToolResult(known.id, known.name, text, value, None, _since(began), origin)
+            return ToolResult(known.id, known.name, await model_text(value, limit), value, None, _since(began), origin)
 
         tasks = [asyncio.create_task(one(call)) for call in calls]
         try:

@@ -13,6 +13,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 from ..errors import ToolspeakError
 from ..plan.effects import Ask, Effect, Plan
 from ..schema.validators import check_cost, known_length
+from ..tool_results import plain_size, result_text
 from ..types import Reply, Request
 
 P = ParamSpec("P")
@@ -29,6 +30,11 @@ PART = 50
 async def offloaded(size: int, work: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
     """Return the result of `work`, run in a thread if its `size` in characters is at least LARGE."""
     return work(*args, **options) if size < LARGE else await asyncio.to_thread(work, *args, **options)
+
+
+async def model_text(value: Any, limit: int | None) -> str:
+    """Return a tool's result as the text for a model, written in a thread if it is large plain data."""
+    return await offloaded(plain_size(value), result_text, value, limit)
 
 
 class PlanEnd(Exception):

@@ -137,9 +137,13 @@ def _parts(name: str, value: object, *, attributes: bool) -> Iterable[tuple[str,
     name = "" if name == INJECTED else name
     if isinstance(value, list | tuple | set | frozenset):
         return ((name, part) for part in cast("Iterable[object]", value))
-    kind = type(value)
-    if hasattr(kind, "get_secret_value"):
+    if hasattr(type(value), "get_secret_value"):
         return ((INJECTED, cast("Any", value).get_secret_value()),)
+    return _fields(value, attributes=attributes)
+
+
+def _fields(value: object, *, attributes: bool) -> Iterable[tuple[str, object]]:
+    kind = type(value)
     if dataclasses.is_dataclass(value):
         return ((field.name, getattr(value, field.name, None)) for field in dataclasses.fields(value))
     if attributes or hasattr(kind, "__pydantic_fields__") or hasattr(kind, "__attrs_attrs__"):
