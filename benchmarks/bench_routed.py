@@ -38,7 +38,7 @@ from toolspeak.evals import bfcl, bfcl_package as package
 from toolspeak.evals.case import Case
 from toolspeak.evals.stats import difference, wilson
 from toolspeak.models.base import TokenCounter
-from toolspeak.models.fallback import calling
+from toolspeak.models.tool_calling import calling
 from toolspeak.nlu.entities.number_units import FULL
 from toolspeak.search import ToolIndex
 from toolspeak.search.embedders import Embedder, embedder

@@ -17,10 +17,11 @@ from .approvals import Approve
 from .errors import UsageError
 from .events import Event
 from .models.base import Around, Model
-from .models.fallback import calling, look
+from .models.fallback import look
 from .models.reask_policy import ReaskPolicy, reask_policy
 from .models.resolve import model as named_model
 from .models.sampling import check_options, checked_function, checked_setting, sampling
+from .models.tool_calling import calling
 from .plan import checked_text, conclude as concluding, decide as deciding
 from .plan.effects import Plan, Run
 from .plan.extract import with_output

@@ -85,6 +85,9 @@ class Chat(BaseHTTPRequestHandler):
     tokens: int | None = None  # those that it tells for every request; None: it counts words
     reads_tools = False
     refusal = "this model does not support tools"
+    refuses: tuple[int, str] | None = None  # every request, with this status and message
+    answered = threading.Event()  # no request is answered before it is set
+    answered.set()
 
     def log_message(self, *_: object) -> None:
         pass
@@ -94,6 +97,10 @@ class Chat(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.answered.wait()
+        if self.refuses:
+            self.answer(self.refuses[0], {"error": {"message": self.refuses[1]}})
+            return
         message: dict[str, Any] = {"content": "hello"}
         if self.path != "/v1/chat/completions" or ("tools" in body and not (self.calls or self.ignores)):
             self.answer(400, {"error": {"message": self.refusal}})

@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,44 @@ def test_a_server_that_is_down_is_told_before_the_agent_starts(home: Path, cli: 
     done = cli("launch", "claude", "--model", "http://127.0.0.1:9/v1#m")
     assert done.returncode == 7
     assert done.stderr.splitlines()[0].startswith("warning: http://127.0.0.1:9/v1: it could not be probed: no answer")
+
+
+def test_a_slow_server_is_waited_for_before_the_agent_starts(home: Path, serve: Callable[..., str]) -> None:
+    answered = threading.Event()
+    url = serve(answered=answered, ignores=True)
+    process = Started(
+        ["launch", "claude", "--model", f"{url}#m"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr
+    assert process.stderr.readline().startswith(f"asking {url} whether the model gets tools")
+    assert not Path(os.environ["RECORD"]).exists()
+    answered.set()
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == 7
+    assert "warning" not in err
+    assert Path(os.environ["RECORD"]).exists()
+
+
+REFUSALS = {
+    "key": (401, "Invalid API key", "no key was sent: set TOOLSPEAK_API_KEY"),
+    "name": (
+        404,
+        "model 'qwen3-8' not found",
+        "has no model 'qwen3-8'. Did you mean 'qwen3-8b'? It has qwen3-8b, other.",
+    ),
+}
+
+
+@pytest.mark.parametrize("wrong", REFUSALS)
+def test_no_agent_starts_where_each_of_its_requests_would_be_refused(
+    home: Path, cli: Cli, serve: Callable[..., str], wrong: str
+) -> None:
+    code, message, expected = REFUSALS[wrong]
+    url = serve(refuses=(code, message), models=("other", "qwen3-8b"))
+    done = cli("launch", "claude", "--model", f"{url}#qwen3-8")
+    assert done.returncode not in (0, 7)
+    assert expected in done.stderr
+    assert not Path(os.environ["RECORD"]).exists()
 
 
 @pytest.mark.parametrize(("context", "warned"), [(16_000, True), (40_000, False)])

@@ -16,7 +16,7 @@ from toolspeak.gateway.registry import Served
 from toolspeak.gateway.serve.http_protocol import http_protocol
 from toolspeak.gateway.serve.server import listen
 from toolspeak.models.base import Model
-from toolspeak.models.fallback import calling
+from toolspeak.models.tool_calling import calling
 
 
 class Running:

@@ -186,6 +186,7 @@ def test_a_refusal_has_a_status(serve_models: Callable[..., Any], name: str, str
     answer = through(serve_models, sends(sent, end="reset" if not sent else "close"), stream=stream)
     assert (answer.status, answer.error["code"]) == (status, code)
     assert not answer.streamed
+    assert (answer.headers.get("x-should-retry") == "false") == (status == 502)
     assert (answer.headers.get("retry-after") == "90") == (status == 429)
 
 

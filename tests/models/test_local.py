@@ -22,8 +22,8 @@ from toolspeak.events import Event, Finished, TextDelta
 from toolspeak.models.base import Model, Scorer
 from toolspeak.models.embedded import gguf_header, weights
 from toolspeak.models.embedded.local import EMBEDDED, Local
-from toolspeak.models.fallback import calling
 from toolspeak.models.speaker import Speaker
+from toolspeak.models.tool_calling import calling
 from toolspeak.types import Request
 
 pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")

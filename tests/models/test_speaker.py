@@ -12,8 +12,8 @@ import toolspeak as ts
 from replies import answered
 from toolspeak.events import CallEnd, CallStart, Event, Finished, TextDelta, ThoughtDelta
 from toolspeak.models.base import Model
-from toolspeak.models.fallback import calling
 from toolspeak.models.speaker import Speaker
+from toolspeak.models.tool_calling import calling
 from toolspeak.types import Request, Usage
 
 

@@ -16,11 +16,12 @@ from toolspeak.evals.trace import recorded
 from toolspeak.gateway.config.settings import ModelSettings
 from toolspeak.gateway.registry import build
 from toolspeak.models.embedded import gguf_header
-from toolspeak.models.fallback import Adaptive, as_tuned, calling, look
+from toolspeak.models.fallback import Adaptive, look
 from toolspeak.models.http import Http
 from toolspeak.models.reask_policy import reask_policy
 from toolspeak.models.servers.capabilities import Finding, ServerCapabilities
 from toolspeak.models.strategy import Known, Strategy, strategy
+from toolspeak.models.tool_calling import as_tuned, calling
 from toolspeak.search.router import ToolRouter
 from toolspeak.wire.detect import by_template
 

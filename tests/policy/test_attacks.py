@@ -23,7 +23,7 @@ from replies import calls, native
 from toolspeak.drive import Done
 from toolspeak.gateway.call_policy import CallPolicy, policed
 from toolspeak.gateway.generation import answer
-from toolspeak.models.fallback import calling
+from toolspeak.models.tool_calling import calling
 from toolspeak.policy.content_origin import framed
 from toolspeak.types import Request
 

@@ -22,7 +22,7 @@ from toolspeak.gateway.config.settings import Audit
 from toolspeak.gateway.generation import answer
 from toolspeak.gateway.telemetry.audit_database import close_audit, use_audit_file
 from toolspeak.gateway.telemetry.log_lines import LogLines
-from toolspeak.models.fallback import calling
+from toolspeak.models.tool_calling import calling
 from toolspeak.types import Request
 
 SECRET = "canary-7f3a"

@@ -22,8 +22,9 @@ import toolspeak as ts
 from preloaded import Started
 from toolspeak import evals, tuning
 from toolspeak.errors import KeyRefused, ModelUnreachable
-from toolspeak.models.fallback import Adaptive, as_tuned
+from toolspeak.models.fallback import Adaptive
 from toolspeak.models.strategy import Known, Preferences, Strategy, strategy
+from toolspeak.models.tool_calling import as_tuned
 from toolspeak.plan.effects import Ask
 from toolspeak.tuning.candidate_strategies import candidates
 from toolspeak.tuning.outcome import Measured, Outcome

@@ -44,9 +44,9 @@ def model_checks(name: str, *, offline: bool = False) -> Iterator[Row]:
     """Yield the rows of the report, each as soon as it is known. Raises UnknownModel and UsageError for an unknown
     name."""
     from ..models.embedded.local import Local
-    from ..models.fallback import calling
     from ..models.http import Http
     from ..models.resolve import bare, model
+    from ..models.tool_calling import calling
 
     name = whole(name)
     inner = bare(name)

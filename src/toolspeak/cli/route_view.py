@@ -65,7 +65,7 @@ class RoutingResult:
 def routed(question: str, index: ToolIndex, model: Model) -> RoutingResult:
     """Rank the tools for a question, and select those that the model sees."""
     from ..drive import run_sync
-    from ..models.fallback import calling
+    from ..models.tool_calling import calling
     from ..search.router import ToolRouter
     from .terminal import Progress
 

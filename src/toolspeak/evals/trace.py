@@ -16,8 +16,8 @@ from typing import Any
 from ..errors import ModelError, UsageError
 from ..explain import Remote
 from ..models.base import Model, TokenCounter
-from ..models.fallback import around_innermost, calling
 from ..models.recording import Recorder, StreamOutcome
+from ..models.tool_calling import around_innermost, calling
 from ..models.wrapper import within
 from ..types import Reply, Request, Usage
 from ..wire.reading.collect import add_usage, collect

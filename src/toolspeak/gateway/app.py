@@ -52,7 +52,12 @@ from .tool_cache import Toolsets
 
 log = logging.getLogger(__name__)
 
-FINAL = frozenset({"insufficient_quota", "no_valid_reply", "deadline", "upstream_unreachable", "upstream_failed"})
+FINAL = frozenset(
+    {
+        "insufficient_quota", "no_valid_reply", "deadline", "upstream_unreachable", "upstream_failed",
+        "upstream_key_refused",
+    }
+)  # fmt: skip
 """Errors after all attempts that the gateway may make: a client that retries by itself only adds load. `upstream_cut` is not
 one: the gateway does not repeat a request whose reply has begun, even if the client has seen nothing of it yet."""
 

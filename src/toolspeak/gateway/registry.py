@@ -17,7 +17,7 @@ from ..drive import Done
 from ..errors import Refused, UsageError
 from ..events import Event
 from ..models.base import Model
-from ..models.fallback import Adaptive, adapted, calling
+from ..models.fallback import Adaptive
 from ..models.http import Http
 from ..models.offload import LARGE, offloaded, request_size
 from ..models.pool import Care, Pool
@@ -25,6 +25,7 @@ from ..models.recording import FileTape, Recorder
 from ..models.resolve import bare, model as named_model, over_http
 from ..models.scripted import Scripted
 from ..models.strategy import Preferences, Way
+from ..models.tool_calling import adapted, calling
 from ..models.wrapper import within
 from ..plan.repeats import RepeatedTurn, counted_turns, ended, in_a_row, noticed
 from ..plan.result_pages import LONGEST
@@ -171,6 +172,12 @@ def _upstream(name: str, settings: ModelSettings) -> Model:
     return adapted(http, wanted, look=look)
 
 
+def servers_of(model: Model) -> list[Adaptive]:
+    """Return the upstreams of a model of which it is found out how to ask them."""
+    models = [one.model for one in model.upstreams] if isinstance(model, Pool) else [model]
+    return [server for one in models if (server := within(one, Adaptive))]
+
+
 def recordings(path: str) -> dict[str, Path]:
     """Return the recordings in a folder, or a single file, by the names of their models. Raises UsageError for none."""
     files = sorted(Path(path).glob(f"*{RECORDING}")) if Path(path).is_dir() else [Path(path)]
@@ -216,10 +223,8 @@ class Models:
     def stop(self) -> None:
         """End the models' background work. Connections are shared with other models, and stay open."""
         for one in self.served.values():
-            models = [up.model for up in one.model.upstreams] if isinstance(one.model, Pool) else [one.model]
-            for model in models:
-                if adaptive := within(model, Adaptive):
-                    adaptive.stop()
+            for server in servers_of(one.model):
+                server.stop()
 
     def broken(self) -> list[str]:
         """Return the names of the models without a working upstream."""

@@ -8,7 +8,7 @@ it, each at most once, and `strategy` says in words what holds now:
   A hosted provider is never looked at.
   Where its user wants it prompted, the look tells only what the engine can be held to and which template it has.
 - `load` probes the server, for the gateway, and asks for its context; one that is down is probed again later, with growing
-  pauses.
+  pauses. Until the first probe shows whether tools reach the model, or has failed, requests with tools wait.
 - A server that refuses tools is prompted from then on.
 - A server that refuses a conversation with system turns after its beginning gets their text as the user's from then on.
 
@@ -24,10 +24,10 @@ import logging
 import random
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, cast
 
-from ..errors import BadRequest, ModelError, ModelUnreachable, PromptTooLong, ToolspeakError, UsageError
+from ..errors import BadRequest, ModelError, ModelUnreachable, PromptTooLong, UsageError
 from ..events import Event
 from ..plan.effects import Ask
 from ..plan.late_system import with_one_system_turn
@@ -41,8 +41,7 @@ from .servers.logprob_scorer import LogprobScorer, ScoreMethod
 from .servers.probe import server_capabilities
 from .servers.self_description import described, quick_look, server_context
 from .speaker import Speaker
-from .strategy import NO_PREFERENCES, Known, Preferences, Strategy, known_of, strategy
-from .tuned_profiles import recall as recall_profile, warn
+from .strategy import NO_PREFERENCES, SMALL, Known, Preferences, Strategy, strategy
 from .wrapper import Wrapper, within
 
 log = logging.getLogger(__name__)
@@ -74,6 +73,11 @@ class Adaptive(Wrapper[Model]):
         """Whether the server refused a system turn in the middle of a conversation, and took its text from the user."""
         self.problem = ""
         """Why the server could not be probed when it was loaded, "" where it could."""
+        self.failure: ModelError | UsageError | None = None
+        """The error that is the problem."""
+        self.decided = asyncio.Event()
+        """Set unless the first probe is still to show how the model is asked."""
+        self.decided.set()
         self.context = 0
         """Tokens that the model reads and writes at once, 0 where its server did not tell."""
         self.asks_context = False if hosted(http.address.public) else look
@@ -181,6 +185,7 @@ class Adaptive(Wrapper[Model]):
         without them."""
         # A template is needed for messages that become an exact prompt, not for a prompt as it is.
         if request.tools or (self._preferred.exact and request.prompt is None):
+            await self.decided.wait()
             await self.look()
         sent = with_one_system_turn(request) if self.one_system_turn else request
         while True:
@@ -281,12 +286,22 @@ class Adaptive(Wrapper[Model]):
                 self.asks_context = False
                 self.context = max(self.context, await server_context(self.http))
 
+    def expect_load(self) -> None:
+        """Has requests with tools wait until `load` shows how the model is asked."""
+        if self.server_capabilities is None:
+            self.decided.clear()
+
     async def load(self) -> None:
         """Probes the server once; where it is down, that is done again in the background. Raises nothing of it."""
         if self.server_capabilities is not None:
             return
-        self.asks_context, self.problem = not hosted(self.http.address.public), "it has not answered yet"
-        if not await self._tried():
+        self.expect_load()
+        self.asks_context = not hosted(self.http.address.public)
+        try:
+            known = await self._tried()
+        finally:
+            self.decided.set()
+        if not known:
             log.warning("%s: %s", self.name, self.problem)
             self._later = asyncio.create_task(self._keep_trying())
 
@@ -307,88 +322,34 @@ class Adaptive(Wrapper[Model]):
                     return False
             elif self._preferred.way is None:
                 self._looked = True
-                seen = await server_capabilities(self.http)
-                self.http.model = seen.model
-                self._settle(seen)
-            self.problem = ""
+                self._use(await server_capabilities(self.http, decided=self._use_tools))
+            self.problem, self.failure = "", None
             await self.find_context()
         except (ModelError, UsageError) as error:
             # What is wrong with the name or the settings stays so; any other server is probed again.
             for_good = isinstance(error, UsageError)
             why = f"it {'cannot' if for_good else 'could not'} be probed: {getattr(error, 'reason', '') or error}"
             self.strategy = replace(self.strategy, why=why)
-            self.problem = why
+            self.problem, self.failure = why, error
             log.log(logging.WARNING if for_good else logging.INFO, "%s: %s", self.name, why)
             if not for_good:
                 return False
         log.info("%s: %s", self.name, self.strategy.line)
         return True
 
+    def _use(self, seen: ServerCapabilities) -> None:
+        self.http.model = seen.model
+        self._settle(seen)
+
+    async def _use_tools(self, seen: ServerCapabilities) -> None:
+        """Uses what a probe has found so far. A small model may be scored, which the end of the probe shows."""
+        if not 0 < seen.parameters < SMALL:
+            self._use(seen)
+            await self.find_context()
+            self.decided.set()
+
 
 async def look(model: Model) -> None:
     """Finds out what the server behind a model can do, if there is one and that is not known."""
     if adaptive := within(model, Adaptive):
         await adaptive.look()
-
-
-# ------------------------------------------------------------------ any model
-
-
-def adapted(model: Model, preferred: Preferences = NO_PREFERENCES, *, look: bool = True, follow: bool = True) -> Model:
-    """A model asked as its user wants, a server's in an Adaptive; where all is open, as its profile says, unless `follow`
-    is False. A model that is asked as it is in itself is itself."""
-    if preferred != NO_PREFERENCES:
-        return Adaptive(model, preferred, look=look) if isinstance(model, Http) else _prompted(model, preferred)
-    if isinstance(model, Http) and "tools" not in model.capabilities:
-        return model
-    if follow and (profile := recall_profile(model)):
-        try:
-            tuned = as_tuned(model, profile.strategy)
-        except ToolspeakError as error:
-            warn(str(profile.path), str(error))
-        else:
-            log.info("%s is asked as it was tuned: %s (%s)", model.name, profile.strategy.label, profile.path)
-            return tuned
-    return Adaptive(model, look=look) if isinstance(model, Http) else model
-
-
-def _prompted(model: Model, preferred: Preferences) -> Speaker:
-    """A text model that tools are written for; its file is read only where its template has to be known."""
-    known = Known() if preferred.dialect is not None else replace(known_of(model), tools=None)
-    return Speaker(model, strategy=strategy(known, preferred))
-
-
-def calling(model: Model) -> Model:
-    """The model as one that calls tools: natively, prompted or scored, as `strategy` decides from what is known of
-    it."""
-    adaptive = adapted(model)
-    return adaptive if "tools" in adaptive.capabilities else Speaker(adaptive)
-
-
-def around_innermost(model: Model, wrap: Callable[[Model], Model]) -> Model:
-    """The tool-calling model with something around whatever is asked in the end, such as the text model below; the given
-    one stays as it is."""
-    if isinstance(model, Adaptive):
-        return model.wrapped(wrap)
-    if not isinstance(model, Speaker):
-        return wrap(model)
-    outer = copy.copy(model)
-    outer.model = wrap(model.model)
-    return outer
-
-
-def as_tuned(model: Model, chosen: Strategy) -> Model:
-    """A text model or a server, asked as `toolspeak tune` chose. Raises UsageError where it cannot be."""
-    if isinstance(model, Http):
-        names = {each.name for each in fields(ServerCapabilities)}
-        known = {name: value for name, value in chosen.server.items() if name in names}
-        usual: dict[str, Any] = {"address": model.address.public, "model": model.model or "", "api": model.api}
-        if chosen.way == "native":
-            return Adaptive(model, Preferences(profile=chosen.profile), look=False)
-        exact = None if chosen.way == "scored" else False
-        preferred = Preferences(chosen.way, chosen.dialect, "", exact, chosen.constrained, chosen.profile)
-        return Adaptive(model, preferred, server_capabilities=ServerCapabilities(**{**usual, **known}))
-    if chosen.way == "native":
-        raise UsageError(f"{model.name} cannot be asked in the form 'native'")
-    dialect = None if chosen.template else chosen.dialect
-    return _prompted(model, Preferences(chosen.way, dialect, constrained=chosen.constrained, profile=chosen.profile))

@@ -12,10 +12,11 @@ from ..plan.reask import ReaskStrategy, usual
 from ..schema.suggestions import did_you_mean, near
 from ..wire.detect import ANY
 from .base import Around, Model
-from .fallback import Adaptive, calling
+from .fallback import Adaptive
 from .resolve import model as named_model
 from .speaker import Speaker
 from .strategy import Strategy
+from .tool_calling import calling
 
 OTHER = "hermes"
 """The other dialect of a model that is asked in ANY already: the one that most models have seen."""

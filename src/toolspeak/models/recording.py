@@ -34,12 +34,12 @@ from ..types import Request
 from .base import Model
 from .context import context_of
 from .exchange import Exchange, Form, canonical, write_line
-from .fallback import calling
 from .http import Http
 from .pool import Pool
 from .redaction import Redaction
 from .replay import Replay, first_of
 from .resolve import model as named_model
+from .tool_calling import calling
 from .wrapper import Wrapper, within
 
 log = logging.getLogger(__name__)

@@ -14,11 +14,11 @@ from typing import Any, cast
 from ..errors import UnknownModel, UsageError
 from ..schema.nonblocking_json import loads_or
 from .base import Model
-from .fallback import adapted
 from .http.address import USERINFO
 from .http.providers import PROVIDERS
 from .sampling import NAMES, NONE, check_options, sampling
 from .strategy import Preferences, by_its_name
+from .tool_calling import adapted
 
 DEFAULT = "local"
 VARIABLE = "TOOLSPEAK_MODEL"

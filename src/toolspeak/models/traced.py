@@ -17,8 +17,8 @@ from ..errors import MissingExtra
 from ..events import CallStart, Event, Finished
 from ..types import Request, Usage
 from .base import Model
-from .fallback import calling
 from .resolve import model as named_model
+from .tool_calling import calling
 from .wrapper import Wrapper
 
 TOOLSPEAK = "toolspeak"

@@ -21,7 +21,7 @@ from ..errors import MissingExtra, UsageError
 from ..events import Event
 from ..models.base import Model, TokenCounter
 from ..models.context import SMALL, after_context, asks_context, context_of, find_context
-from ..models.fallback import calling
+from ..models.tool_calling import calling
 from ..models.wrapper import Wrapper
 from ..plan.token_estimate import about_tool
 from ..running import in_thread

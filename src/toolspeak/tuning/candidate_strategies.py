@@ -8,12 +8,12 @@ from dataclasses import dataclass, fields, replace
 from ..dialects import names
 from ..errors import UsageError
 from ..models.base import Model
-from ..models.fallback import as_tuned
 from ..models.http import Http
 from ..models.servers.capabilities import ServerCapabilities
 from ..models.servers.probe import server_capabilities
 from ..models.speaker import HOLDS
 from ..models.strategy import PLAIN, Known, Preferences, Strategy, known_of, strategy
+from ..models.tool_calling import as_tuned
 from ..wire.detect import by_template
 
 UNSERVED = ("findings", "template", "models", "at", "context")

@@ -20,8 +20,8 @@ from ..evals.datasets import mixed
 from ..evals.jsonl_cases import read
 from ..evals.results import Record
 from ..evals.runner import STOPPING, OnRecord
-from ..models.fallback import as_tuned
 from ..models.resolve import bare
+from ..models.tool_calling import as_tuned
 from ..models.tuned_profiles import key_of, slug
 from ..schema.infer import as_tools
 from ..types import Tool

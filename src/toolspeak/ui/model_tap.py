@@ -13,9 +13,9 @@ from typing import Protocol, cast
 
 from ..events import Event
 from ..models.base import Model
-from ..models.fallback import around_innermost
 from ..models.pool import Pool
 from ..models.recording import Recorder
+from ..models.tool_calling import around_innermost
 from ..models.wrapper import Wrapper
 from ..types import Request
 

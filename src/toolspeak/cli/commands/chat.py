@@ -163,7 +163,7 @@ class ChatSession:
     @property
     def about(self) -> str:
         """Return a description of the model, of how it is asked for calls, and of the tools."""
-        from ...models.fallback import calling
+        from ...models.tool_calling import calling
 
         strategy: Any = getattr(calling(self.model), "strategy", None)
         how = f", {strategy.line}" if strategy else ""

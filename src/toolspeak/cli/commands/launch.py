@@ -18,19 +18,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...errors import MissingExtra, UnknownModel, UsageError
+from ...errors import BadRequest, KeyRefused, MissingExtra, ModelError, ToolspeakError, UnknownModel, UsageError
 from ...schema.suggestions import did_you_mean, listed, near
 from ..coding_agents import AGENTS, Place, Setting
 from ..options import Command, complete_file, dialect_option, model_option
+from ..terminal import Progress
 from .serve import address_of, name_of, read_settings, serve
 
 if TYPE_CHECKING:
     from ...gateway.app import Gateway
     from ...gateway.config.settings import GatewaySettings
+    from ...models.fallback import Adaptive
+    from ...models.http import Http
     from ...wire.dialect import Dialect
 
 FORWARDED = (signal.SIGTERM, signal.SIGHUP)
 """Signals that are passed on to the agent. Ctrl-C reaches it from the terminal."""
+SILENT = 1.0
+"""Seconds of waiting for the model's server before that is shown."""
 PORT = 8080
 """Where `toolspeak serve` listens, for a setting that is only printed."""
 
@@ -152,6 +157,7 @@ def _launch(agent: str, command: list[str], settings: GatewaySettings, name: str
     """Run the agent beside a gateway, print a summary of its requests, and return the agent's exit code."""
     from ...gateway.access.keys import digest
     from ...gateway.config.settings import Key
+    from ...gateway.registry import servers_of
     from ...gateway.serve.server import listen, serve_while
     from ...gateway.telemetry.client_summary import Tally
     from ...models.context import context_of
@@ -163,18 +169,21 @@ def _launch(agent: str, command: list[str], settings: GatewaySettings, name: str
     listening = listen(settings)
     tally = Tally()
     url = address_of(settings, listening.getsockname()[1])
-    with tempfile.TemporaryDirectory(prefix="toolspeak-") as folder, _interrupts_are_the_agents():
+    with tempfile.TemporaryDirectory(prefix="toolspeak-") as folder:
 
         async def work(gateway: Gateway) -> int:
-            await gateway.readiness.loaded.wait()
             model = gateway.models.served[name].model
+            servers = servers_of(model)
+            await _until_ready(gateway, servers)
+            await _check_usable(servers)
             context = settings.models[name].context or context_of(model)
-            for line in (*_problems(model), *_too_small(agent, context)):
+            for line in (*_problems(servers), *_too_small(agent, context)):
                 click.echo(line, err=True)
             setting = AGENTS[agent].setting(Place(url, name, key, folder, context))
             for file, text in setting.files.items():
                 Path(folder, file).write_text(text, "utf-8")
-            return await _run([command[0], *setting.arguments, *command[1:]], setting)
+            with _interrupts_are_the_agents():
+                return await _run([command[0], *setting.arguments, *command[1:]], setting)
 
         code = serve_while(settings, listening, tally, work)
     for line in tally.summary(name):
@@ -182,15 +191,62 @@ def _launch(agent: str, command: list[str], settings: GatewaySettings, name: str
     return code
 
 
-def _problems(model: Any) -> Iterator[str]:
-    """Yield a warning for each of the model's servers that did not answer."""
-    from ...models.fallback import Adaptive
-    from ...models.wrapper import within
+async def _until_ready(gateway: Gateway, servers: list[Adaptive]) -> None:
+    """Wait until the gateway is ready, which takes a slow server's probe a while. What is waited for is shown."""
+    ready = asyncio.create_task(gateway.readiness.loaded.wait())
+    if (await asyncio.wait((ready,), timeout=SILENT))[0]:
+        return
+    progress = Progress()
+    waiting = [server.http.address.public for server in servers if not server.decided.is_set()]
+    text = f"asking {', '.join(waiting)} whether the model gets tools; a slow server takes about a minute"
+    text = text if waiting else "loading the model"
+    if not progress.fancy:
+        click.echo(text, err=True)
+    progress.waiting(text)
+    try:
+        await ready
+    finally:
+        progress.ready()
 
-    for upstream in model.upstreams:
-        adaptive = within(upstream.model, Adaptive)
-        if adaptive and adaptive.problem:
-            yield f"warning: {adaptive.http.address.public}: {adaptive.problem}. Requests fail until it answers."
+
+async def _check_usable(servers: list[Adaptive]) -> None:
+    """Raises the error of a server that refuses the key or has no model of that name, if no other one is left: the agent
+    would only repeat its requests."""
+    failures = [server.failure for server in servers if server.failure and _is_final(server.failure)]
+    if failures and len(failures) == len(servers):
+        raise await _unknown_model(servers[0].http, failures[0])
+
+
+def _is_final(failure: ToolspeakError) -> bool:
+    """Whether a server will refuse each request in the same way."""
+    missing = failure.code == 404 if isinstance(failure, BadRequest) else False
+    return missing or isinstance(failure, KeyRefused | UsageError)
+
+
+async def _unknown_model(http: Http, failure: ToolspeakError) -> ToolspeakError:
+    """Return the failure; as an error with the models that the server lists, similar names first, if the model is none of
+    them."""
+    if not isinstance(failure, BadRequest):
+        return failure
+    try:
+        name, names = str(http.model), await http.models()
+    except (ModelError, UsageError):
+        return failure
+    if name in (names or [name]):
+        return failure
+    similar = near(name, names)
+    every = listed(dict.fromkeys((*similar, *names)))
+    return UnknownModel(f"{http.address.public} has no model {name[:100]!r}.{did_you_mean(similar)} It has {every}.")
+
+
+def _problems(servers: list[Adaptive]) -> Iterator[str]:
+    """Yield a warning for each server that did not answer, or not in time."""
+    for server in servers:
+        address = server.http.address.public
+        if server.problem:
+            yield f"warning: {address}: {server.problem}. Requests fail until it answers."
+        elif not server.decided.is_set():
+            yield f"warning: {address} is slow: whether its model gets tools is not known yet. Requests wait for that."
 
 
 def _too_small(agent: str, context: int | None) -> Iterator[str]:

@@ -119,8 +119,8 @@ def _route(out: Out, question: str, box: Toolbox, options: dict[str, Any]) -> No
 
 def _measure(out: Out, box: Toolbox, options: dict[str, Any]) -> None:
     from ...evals import recall, recall_page
-    from ...models.fallback import calling
     from ...models.resolve import model
+    from ...models.tool_calling import calling
     from ..route_view import misses
 
     k = options["k"] or MISSED

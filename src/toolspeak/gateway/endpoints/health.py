@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -12,6 +13,7 @@ from ...models.embedded.local import Local
 from ...models.pool import Pool
 from ...models.wrapper import load
 from ..http_exchange import HttpExchange
+from ..registry import servers_of
 from ..telemetry.metrics import CONTENT_TYPE, key_figures, only_of
 
 if TYPE_CHECKING:
@@ -26,7 +28,9 @@ log = logging.getLogger(__name__)
 PROBES = 32
 """Servers that are probed at once: thousands would keep the event loop busy for seconds."""
 PROBING = 5.0
-"""The longest time in seconds that a slow server may delay readiness. Until it is probed, the defaults are used."""
+"""Seconds after which readiness does not wait for the whole probe of a slow server."""
+DECIDING = 60.0
+"""Seconds after that in which it waits until the probe shows how the server's model is asked. Requests wait for that too."""
 
 
 class Readiness:
@@ -57,6 +61,9 @@ class Readiness:
     async def load(self, models: Models) -> None:
         """Load what the first request would otherwise wait for: embedded models and libraries."""
         self.loading = True
+        servers = [server for one in models.served.values() for server in servers_of(one.model)]
+        for server in servers:
+            server.expect_load()
         try:
             await asyncio.to_thread(import_libraries)
             probing, here = asyncio.Semaphore(PROBES), nullcontext()
@@ -64,6 +71,10 @@ class Readiness:
             loads = [asyncio.create_task(self._load(name, one, here if own else probing)) for name, one, own in served]
             await asyncio.gather(*(task for task, (*_, own) in zip(loads, served, strict=True) if own))
             await asyncio.wait(loads, timeout=PROBING)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(DECIDING):
+                    for server in servers:
+                        await server.decided.wait()
         finally:
             self.loading = False
             self.loaded.set()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -61,6 +61,8 @@ NAMES = (
     "usage", "logprobs", "score", "completions", "embeddings", "template",
 )  # fmt: skip
 """What is asked, in the order in which it is shown."""
+DECISIVE = frozenset(("streamed tools", "system", "stop"))
+"""Those that are asked first: they show whether tools reach the model, and whether the server's counts depend on the text."""
 OFFERING = ("streamed tools", "named", "required", "parallel")
 """Those in which tools are offered, the one with a free choice first."""
 NO_CALL = "no call came"
@@ -83,31 +85,71 @@ class ProbeReply:
 
 
 Judge = Callable[[ProbeReply], Finding]
+Decided = Callable[[ServerCapabilities], Awaitable[None]]
 
 
-async def probe(model: Http) -> ServerCapabilities:
-    """What a server can do. Raises ModelError where it cannot be asked at all, UnknownModel where it has several
-    models and none was named."""
+async def probe(model: Http, decided: Decided | None = None) -> ServerCapabilities:
+    """What a server can do; `decided` gets what is known as soon as that shows whether tools reach the model. Raises
+    ModelError where it cannot be asked at all, UnknownModel where it has several models and none was named."""
     name = model.model or await model.only_model()
     server = model.able([*model.capabilities, "tools", "schema", "prompt"])
     patience = max(1.0, model.timeouts.first / Timeouts().first)
     server.model, server.retries, server.timeouts = name, 1, Timeouts(5.0, FIRST * patience, EACH * patience)
     server.in_pieces = True
-    abreast, due = asyncio.Semaphore(ABREAST), asyncio.get_running_loop().time() + WHOLE * patience
+    one = _InTime(asyncio.get_running_loop().time() + WHOLE * patience).one
     findings, plain = await _first(server)
     server.timeouts = Timeouts(5.0, EACH * patience, EACH * patience)
+    seen, chats = await described(server), bool(findings["chat"])
+    replies: dict[str, ProbeReply] = {}
+    work = _work(server, replies, chats=chats)
 
-    async def one(ask: Callable[[], Awaitable[T]], late: T) -> T:
+    async def answers(names: Collection[str]) -> dict[str, Finding]:
+        rows = await asyncio.gather(*(one(work[name], SLOW) for name in names))
+        return dict(zip(names, rows, strict=True))
+
+    findings["template"] = _yes(bool(seen.template), "told by the server" if seen.template else "not told")
+    findings |= await answers(sorted(DECISIVE & work.keys()))
+    if decided:
+        await decided(replace(seen, findings={**findings, "tools": _tools(findings, replies, plain)}))
+
+    async def enforced(option: str, fields: Sequence[str]) -> tuple[str, Finding]:
+        trials = (one(partial(_in_field, server, option, field, chats), SLOW) for field in fields)
+        return _enforced(fields, await asyncio.gather(*trials))
+
+    by_name, by_grammar, by_schema, by_tag, (way, score) = await asyncio.gather(
+        answers(sorted(work.keys() - findings.keys())),
+        enforced("grammar_field", seen.program.grammar if model.api in ("openai", "completions") else ()),
+        enforced("schema_field", seen.program.schema if findings["completions"] else ()),
+        enforced("tag_field", seen.program.tag),
+        one(partial(find_score_method, server), (None, SLOW)),
+    )
+    findings |= by_name | {"grammar": by_grammar[1], "tags": by_tag[1]}
+    findings["tools"] = _tools(findings, replies, plain)
+    findings["score"] = score
+    return replace(
+        seen, findings={name: findings[name] for name in NAMES if name in findings}, at=time.time(), score_way=way or "",
+        grammar_field=by_grammar[0], schema_field=by_schema[0], tag_field=by_tag[0],
+    )  # fmt: skip
+
+
+class _InTime:
+    """Asks a few questions at once, none after the time `due`."""
+
+    def __init__(self, due: float) -> None:
+        self._abreast = asyncio.Semaphore(ABREAST)
+        self._due = due
+
+    async def one(self, ask: Callable[[], Awaitable[T]], late: T) -> T:
         try:
-            async with asyncio.timeout_at(due), abreast:
+            async with asyncio.timeout_at(self._due), self._abreast:
                 await asyncio.sleep(0)  # nothing is sent after that time
                 return await ask()
         except TimeoutError:
             return late
 
-    seen, chats = await described(server), bool(findings["chat"])
-    program = seen.program
-    replies: dict[str, ProbeReply] = {}
+
+def _work(server: Http, replies: dict[str, ProbeReply], *, chats: bool) -> dict[str, Callable[[], Awaitable[Finding]]]:
+    """The questions that have one finding each, by its name; their replies go to `replies`."""
 
     def keeping(name: str, judge: Judge) -> Judge:
         def judged(answer: ProbeReply) -> Finding:
@@ -116,31 +158,10 @@ async def probe(model: Http) -> ServerCapabilities:
 
         return judged
 
-    questions = _questions() if chats else {}
-    work = {
-        name: partial(_finding, server, request, keeping(name, judge)) for name, (request, judge) in questions.items()
-    }
-    work["embeddings"] = partial(_embeddings, server)
-
-    async def enforced(option: str, fields: Sequence[str]) -> tuple[str, Finding]:
-        trials = (one(partial(_in_field, server, option, field, chats), SLOW) for field in fields)
-        return _enforced(fields, await asyncio.gather(*trials))
-
-    by_name, by_grammar, by_schema, by_tag, (way, score) = await asyncio.gather(
-        asyncio.gather(*(one(ask, SLOW) for ask in work.values())),
-        enforced("grammar_field", program.grammar if model.api in ("openai", "completions") else ()),
-        enforced("schema_field", program.schema if findings["completions"] else ()),
-        enforced("tag_field", program.tag),
-        one(partial(find_score_method, server), (None, SLOW)),
-    )
-    findings |= dict(zip(work, by_name, strict=True)) | {"grammar": by_grammar[1], "tags": by_tag[1]}
-    findings["template"] = _yes(bool(seen.template), "told by the server" if seen.template else "not told")
-    findings["tools"] = _tools(findings, replies, plain)
-    findings["score"] = score
-    return replace(
-        seen, findings={name: findings[name] for name in NAMES if name in findings}, at=time.time(), score_way=way or "",
-        grammar_field=by_grammar[0], schema_field=by_schema[0], tag_field=by_tag[0],
-    )  # fmt: skip
+    work: dict[str, Callable[[], Awaitable[Finding]]] = {"embeddings": partial(_embeddings, server)}
+    for name, (request, judge) in _questions().items() if chats else ():
+        work[name] = partial(_finding, server, request, keeping(name, judge))
+    return work
 
 
 async def _first(model: Http) -> tuple[dict[str, Finding], ProbeReply | None]:
@@ -368,11 +389,11 @@ async def _embeddings(model: Http) -> Finding:
     return _yes(any(row.get("embedding") for row in rows[:1]), "they come" if rows else "none came")
 
 
-async def server_capabilities(model: Http, *, anew: bool = False) -> ServerCapabilities:
-    """What the server can do, as it was found within a day, else by a probe, which is remembered."""
+async def server_capabilities(model: Http, *, anew: bool = False, decided: Decided | None = None) -> ServerCapabilities:
+    """What the server can do, as it was found within a day, else by a probe, which is remembered; see `probe`."""
     name = model.model or await model.only_model()
     if not anew and (known := recall(model.address.public, name)):
         return known
-    known = await probe(model)
+    known = await probe(model, decided)
     await asyncio.to_thread(remember, known)
     return known
