@@ -227,8 +227,8 @@ def _transcoded(body: str, kind: str, note: AddNote) -> str | None:
 
 
 def called(s: State, call: tuple[str, ...]) -> Scan[str]:
-    """The offered tool that a call names whose first word was just read; `call` are all words before a call's name. ""
-    if it is none. Consumes nothing."""
+    """The offered tool that a call in a value names whose first word was just read; `call` are all words before a call's
+    name. "" if it is none. Consumes nothing."""
     place = 0
     for word in call[1:]:
         place = yield from ahead(s, place, (word,))
@@ -236,4 +236,7 @@ def called(s: State, call: tuple[str, ...]) -> Scan[str]:
             return ""
     text = yield from token_ahead(s, place, NAME_ENDS)
     name = text[0].strip().rpartition("=")[2].rpartition(" ")[2].removeprefix(FUNCTIONS + ".") if text else ""
-    return name if s.is_tool(name) else ""
+    if not s.is_tool(name):
+        return ""
+    s.call_inside = s.offset + s.pos
+    return name

@@ -116,6 +116,10 @@ class State(Source):
     """The position where it was last checked whether the call has more text."""
     doubtful: bool = False
     """Whether a note says that the current call is not whole."""
+    call_inside: int = -1
+    """The position in the current call from which another call may be written inside its arguments; -1 if none is."""
+    end_guessed: int = -1
+    """That position of a call that ended: what follows may belong to its arguments too."""
     fenced: bool = False
     """Whether the current call is in a code block."""
     failed_openers: int = 0
@@ -218,6 +222,7 @@ class State(Source):
         """Adds a note at this position, or at the reader's. Equal notes of one call are added once."""
         self.doubtful |= rule in DOUBTFUL
         note = Note(rule, detail, self.offset + self.pos if place is None else place)
+        self.call_inside = note.at if rule == "missing-quote" else self.call_inside
         if self.recording is None:
             self._emit_note(note)
         else:
@@ -238,7 +243,7 @@ class State(Source):
 
     def drop_notes(self) -> None:
         """Drops the notes since `start_recording`: they were about something that is no call."""
-        self.pending_notes, self.doubtful = [], False
+        self.pending_notes, self.doubtful, self.call_inside = [], False, -1
 
     def snapshot(self) -> Snapshot:
         """A snapshot for `undo`: events from here on may have to be taken back."""
@@ -266,7 +271,7 @@ class State(Source):
         self.events_after_call.clear()
         del self.events[size:]
         self.recording = self.complete_call = self.open_call = None
-        self.doubtful = False
+        self.doubtful, self.call_inside = False, -1
 
     def schema(self, call: Call) -> Mapping[str, Any]:
         """The parameters of the called tool; {} if it is unknown."""
@@ -340,6 +345,8 @@ class State(Source):
             self.note("doubled-id", written)
         if not self.offered(call.name):
             self.note("unknown-tool", call.name)
+        if self.end_guessed >= 0:
+            self.note("trailing-text", call.name, self.end_guessed)
 
     def unique_id(self, written: str) -> str:
         """The id that the model wrote; a new one if it wrote none, or that of another call."""
@@ -359,6 +366,7 @@ class State(Source):
                 late = None
             self.used_ids.add(late or call.id)
             call.ended, self.open_call, call.late_id = True, None, late
+            self.end_guessed, self.call_inside = max(self.end_guessed, self.call_inside), -1
             if whole and not self.doubtful:
                 self.complete_call = call
             else:
