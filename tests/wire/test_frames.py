@@ -60,3 +60,15 @@ def test_a_frame_takes_the_whitespace_of_its_dialect_along(d: Dialect) -> None:
 
 def test_frames_with_whitespace() -> None:
     assert {d.name for d in FRAMED} >= {"apriel", "apriel1.5", "ernie45", "hunyuan-a13b"}
+
+
+ENDED = [d for d in DIALECTS if d.header and d.header.ends]
+
+
+@pytest.mark.parametrize("d", ENDED, ids=lambda d: d.name)
+def test_the_mark_of_a_messages_end_inside_its_text_is_shown(d: Dialect) -> None:
+    assert d.header
+    for end in d.header.ends:
+        for shown in (f"The `{end}` token ends a message.", f"Code:\n```\nx = '{end}'\n```\nOK.", f"A {end} and more."):
+            assert text_of(d, f"{shown}{end}") == shown
+            assert parse(shown, d, ()).text == shown

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .lexicon import Program
+from .lexicon import END, Program
 from .source import SPACE, Scan, at, skip
 from .state import State
 
@@ -20,3 +20,12 @@ def at_end(s: State, beyond: tuple[str, ...]) -> Scan[bool]:
     if beyond and (yield from at(s, *beyond, eat=False)):
         return True
     return s.closed and SPACE(s.text, s.pos).end() == len(s.text)
+
+
+def ends_message(s: State, p: Program, kind: str, word: str) -> Scan[bool]:
+    """Whether the word is an END. The mark of a message's end may also be inside its text, which only shows it."""
+    if kind != END:
+        return False
+    if any((word not in p.ends, s.ignored_call, not s.has_text)):
+        return True
+    return (yield from at_end(s, (*p.beyond, *p.heads)))

@@ -14,7 +14,7 @@ from ...types import Note
 from .call_repairs import after_call, break_off, ends_inside, note_cut, note_unknown
 from .calls import begin, section
 from .code_blocks import DRAFT, calls_after
-from .frames import at_end, drop_frame
+from .frames import at_end, drop_frame, ends_message
 from .heads import note_rest, pass_unread, read_head, tool_name
 from .json_value import json_value
 from .lexicon import (
@@ -100,7 +100,7 @@ def _beginning(s: State, p: Program, prompt: str, unknown: bool) -> Scan[tuple[s
 def minor_mark(s: State, p: Program, kind: str, word: str, space: str, block: CodeBlock) -> Scan[bool]:
     """Handles a mark that opens no call, thought or message, such as the end of a message or the fence of quoted text.
     Returns whether a call or a thought may begin right after it."""
-    if kind == END:
+    if (yield from ends_message(s, p, kind, word)):
         block.open = False  # a message also ends a block
         s.emit_text(word if s.ignored_call else "")
         s.ignored_call = False
