@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -513,6 +514,22 @@ def test_uploads_in_progress_count(serve_models: Serve, tmp_path: Path) -> None:
             await client.files.delete(file.id)
 
     live(serve_models, tmp_path, work, bounds={"size": 300_000, "file": 300_000})
+
+
+def test_a_batch_whose_input_is_gone_fails(serve_models: Serve, tmp_path: Path) -> None:
+    """It was tried again until it expired, and then for good."""
+
+    async def work(running: Any) -> None:
+        client = sdk(running)
+        batch = await ended(client, await begun(client, content([line(1)])))
+        (tmp_path / "batches" / "files" / batch.input_file_id).unlink()
+        again = "UPDATE batch SET open = 1, body = json_set(body, '$.status', 'in_progress', '$.expires_at', 0)"
+        with closing(sqlite3.connect(tmp_path / "batches" / "index.sqlite")) as database, database:
+            database.execute(again)
+        batch = await ended(client, await client.batches.retrieve(batch.id))
+        assert (batch.status, batch.errors.data[0].code) == ("failed", "missing_file")
+
+    live(serve_models, tmp_path, work)
 
 
 def test_an_upload_to_a_disk_that_fails_is_refused(serve_models: Serve, tmp_path: Path) -> None:

@@ -41,12 +41,6 @@ def length_of(pattern: str) -> tuple[str, int, int | None] | None:
     return (f"^{counted['part']}*$", least, most) if max(least, most or 0) >= MANY else None
 
 
-def without_count(pattern: str) -> str:
-    """The pattern that the engine gets, except for characters in two escapes."""
-    length = length_of(pattern)
-    return length[0] if length else pattern
-
-
 def _rewritten(node: dict[str, Any], _: str) -> dict[str, Any]:
     pattern = node.get("pattern")
     if not isinstance(pattern, str):

@@ -77,7 +77,7 @@ def judge(schema: Schema, tool: str = "") -> Judge:
     known = _judges.get(id(schema))
     if known is not None and known[0] is schema:
         return known[1]
-    whole = judged(schema, tool)
+    whole = for_engine(judged(schema, tool))
     size, patterns = weight(whole)
     if patterns > PATTERNS:
         path, largest, own = largest_pattern(whole)
@@ -133,9 +133,10 @@ def branch_judge(root: Schema, branch: Schema) -> Judge:
         return {**node, **own}
 
     refers = False
-    inside = rebuild(branch, outward)
-    validator = _validator(inside, rs.Registry([(_ROOT, for_engine(root))]) if refers else None)
-    size = weight(branch)[0] + (weight(root)[0] if refers else 0)
+    inside = for_engine(rebuild(branch, outward))
+    whole: Schema = for_engine(root) if refers else {}
+    validator = _validator(inside, rs.Registry([(_ROOT, dict(whole))]) if refers else None)
+    size = weight(inside)[0] + (weight(whole)[0] if refers else 0)
     _branches.put((id(root), id(branch)), (root, branch, validator), size)
     return validator
 
@@ -180,7 +181,7 @@ def _validator(schema: Schema, registry: Any = None) -> Judge:
         return cast(
             "Judge",
             rs.Draft202012Validator(
-                for_engine(schema),
+                dict(schema),
                 validate_formats=True,
                 retriever=_fetch_nothing,
                 registry=registry,

@@ -18,7 +18,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from ..types import Schema
-from .engine_patterns import without_count
 from .pattern_cost import LOOKS
 from .walk import escape
 
@@ -71,7 +70,7 @@ def largest_pattern(schema: Schema) -> tuple[str, str, int]:
 def pattern_weight(pattern: str, looks: bool = False) -> int:
     """The estimated bytes of a compiled pattern. `looks`: the engine with lookaround compiles it."""
     groups, last = [0], 0
-    for match in ATOM.finditer(without_count(pattern)):
+    for match in ATOM.finditer(pattern):
         match match.lastgroup:
             case "open" if FLAG_X.match(match[0]):
                 return UNREADABLE

@@ -37,7 +37,7 @@ from ...errors import ModelError, ModelUnreachable, RateLimited, Refused, UsageE
 from ...files import locked
 from ..storage.batch_store import BatchStore, Described
 from .line_request import LineResponse
-from .lines import check_lines, read_items
+from .lines import CheckedLines, check_lines, read_items
 from .outputs import write_outputs
 
 log = logging.getLogger(__name__)
@@ -194,7 +194,7 @@ class BatchWorker:
                 if (
                     now is None
                     or now["status"] not in api.OPEN
-                    or await self._finished(Described(batch.owner, now), run)
+                    or await self._ended_now(Described(batch.owner, now), run)
                 ):
                     shutil.rmtree(folder, ignore_errors=True)
             pause = None
@@ -205,9 +205,18 @@ class BatchWorker:
             if pause is None:
                 del self._runs[batch.id]
 
-    async def _finished(self, batch: Described, run: _WorkedBatch) -> bool:
-        """Take a batch from its current status to its end. Return whether it reached the end."""
+    async def _ended_now(self, batch: Described, run: _WorkedBatch) -> bool:
+        """Process a batch if its input file is there. Return whether it reached the end."""
         path = self.store.content(batch.body["input_file_id"])
+        if all((batch.status != "cancelling", not await asyncio.to_thread(path.exists))):
+            checked = CheckedLines()
+            checked.wrong(None, "missing_file", "the content of the input file is gone from the disk", "input_file_id")
+            await self._fail(batch, checked)
+            return True
+        return await self._finished(batch, path, run)
+
+    async def _finished(self, batch: Described, path: Path, run: _WorkedBatch) -> bool:
+        """Take a batch from its current status to its end. Return whether it reached the end."""
         if batch.status == "validating" and not await self._valid(batch, path):
             return True
         batch = Described(batch.owner, await self.store.run(self.store.batch, batch.owner, batch.id) or batch.body)
@@ -233,12 +242,17 @@ class BatchWorker:
         checked = await asyncio.to_thread(check_lines, path, batch.body["endpoint"], rows, self._longest)
         now = int(self.store.clock())
         if checked.errors:
-            changes = {"status": "failed", "failed_at": now, "errors": api.write_errors(checked.errors)}
-            await self.store.run(lambda: self.store.advance(batch.id, ("validating",), **changes))
+            await self._fail(batch, checked)
         counts = {"total": checked.lines, "completed": 0, "failed": 0}
         changes = {"status": "in_progress", "in_progress_at": now, "request_counts": counts}
         body = await self.store.run(lambda: self.store.advance(batch.id, ("validating",), **changes))
         return body["status"] in api.OPEN
+
+    async def _fail(self, batch: Described, checked: CheckedLines) -> None:
+        """End a batch with the errors of its file."""
+        errors = api.write_errors(checked.errors)
+        changes = {"status": "failed", "failed_at": int(self.store.clock()), "errors": errors}
+        await self.store.run(lambda: self.store.advance(batch.id, (batch.status,), **changes))
 
     async def _answered(self, batch: Described, path: Path, run: _WorkedBatch) -> int:
         """Answer the remaining lines and return how many are done. Raises the error that ended it early."""

@@ -12,6 +12,7 @@ from ...api.incoming import IncomingRequest
 from ...errors import InvalidTool, Refused
 from ...models.offload import LARGE
 from ...plan.json_reply import usable_form
+from ...schema.engine_patterns import for_engine
 from ...schema.validators import PATTERNS as OF_ONE
 from ...schema.walk import MANY, NAMED, ONE, resolve
 from ...schema.weight import weight
@@ -56,7 +57,7 @@ def bounded_tools(raw: bytes, limits: GatewayLimits, make: Toolsets) -> Callable
             if left < 0:
                 raise _refused("tools", f"all schemas together are larger than {ALL * limits.schema:,} bytes")
             if isinstance(schema, Mapping):  # one that alone takes too much is refused when it is compiled
-                patterns -= min(weight(cast("Mapping[str, Any]", schema))[1], OF_ONE)
+                patterns -= min(weight(for_engine(schema))[1], OF_ONE)
             if patterns < 0:
                 most = f"{PATTERNS // 1_000_000} MB when they are compiled: make them fewer, or repeat less"
                 raise _refused("tools", f"the patterns of all tools together take more than {most}")
