@@ -11,10 +11,11 @@ import pytest
 from aiohttp import web
 
 import toolspeak as ts
-from toolspeak.events import Event, Finished, Noted
+from toolspeak.events import Event, Finished, Noted, TextDelta
 from toolspeak.models.calls_in_text import Listener
+from toolspeak.models.fallback import Adaptive
 from toolspeak.models.http import Http
-from toolspeak.models.servers.probe import server_capabilities
+from toolspeak.models.strategy import Preferences
 from toolspeak.types import Usage
 
 
@@ -28,7 +29,7 @@ QUESTION = "Weather in Xiamen?"
 
 
 def reply(tokens: int, **delta: Any) -> bytes:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]},
         {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
         {"choices": [], "usage": {"prompt_tokens": tokens, "completion_tokens": 5}},
@@ -87,25 +88,98 @@ def test_only_a_count_of_ones_own_server_is_believed(own_server: bool, usage: Us
     assert any(isinstance(event, Noted) and event.note.rule == "tools-dropped" for event in events) is noted
 
 
-def test_what_the_probe_finds_decides_from_then_on(serve: Callable[..., Any]) -> None:
-    """The note changes nothing by itself; the probe compares, and the tools go into the prompt."""
+async def counts_words(request: web.Request) -> web.Response:
+    """A server that takes tools, drops them, and counts the words that its model reads."""
+    if not request.path.endswith("/chat/completions"):
+        return web.Response(status=404)
+    messages = json.dumps((await request.json())["messages"])
+    written = '{"tool": "weather", "tool_input": {"city": "Xiamen"}, "message": null}'
+    text = "Sunny." if "sunny" in messages else written if "weather" in messages else "No."
+    return web.Response(body=reply(len(messages.split()), content=text), content_type="text/event-stream")
+
+
+def chats(bodies: list[Any]) -> list[str]:
+    """How the tools came in each conversation; "compared" for a request of one token."""
+    rows = [body for body in bodies if body and "messages" in body]
+    return ["compared" if one.get("max_tokens") == 1 else "native" if "tools" in one else "prompted" for one in rows]
+
+
+def test_a_server_whose_counts_show_it_is_asked_with_the_tools_in_the_prompt(serve: Callable[..., Any]) -> None:
+    """The request is asked again, and the model object stays with that."""
+
+    async def ask() -> None:
+        async with serve(counts_words) as server:
+            model = ts.model(f"{server.url}/v1#m")
+            first = await ts.arun(QUESTION, tools=TOOLS, model=model)
+            assert [step.results[0].text for step in first.steps[:1]] == ["sunny"]
+            assert first.text == "Sunny."
+            assert [note.rule for note in first.notes] == ["tools-in-prompt", "re-asked"]
+            assert chats(server.bodies) == ["native", *["compared"] * 3, "prompted", "prompted"]
+            server.bodies.clear()
+            second = await ts.arun(QUESTION, tools=TOOLS, model=model)
+            assert (second.text, second.notes) == ("Sunny.", ())
+            assert chats(server.bodies) == ["prompted", "prompted"]
+
+    asyncio.run(ask())
+
+
+def test_the_text_that_was_streamed_stays_and_the_call_follows(serve: Callable[..., Any]) -> None:
+    async def ask() -> None:
+        async with serve(counts_words) as server:
+            model = ts.model(f"{server.url}/v1#m")
+            events = [event async for event in ts.astream(QUESTION, tools=TOOLS, model=model)]
+            assert [event.text for event in events if isinstance(event, TextDelta)] == ["No.", "Sunny."]
+
+    asyncio.run(ask())
+
+
+COUNTS: dict[str, Callable[[int, int], int]] = {
+    "the tools too": lambda words, tools: words + tools,
+    "the same for all": lambda words, tools: 7,
+    "only a part": lambda words, tools: 7 + (words > 40),
+    "nothing": lambda words, tools: 0,
+}
+
+
+@pytest.mark.parametrize("how", COUNTS)
+def test_a_server_that_counts_otherwise_stays_native(serve: Callable[..., Any], how: str) -> None:
+    """A count is low, as from a cache, and the model answers in words; but the comparison does not show that it gets no tools."""
 
     async def answer(request: web.Request) -> web.Response:
-        if request.path == "/v1/models":
-            return web.json_response({"data": [{"id": "m"}]})
         if not request.path.endswith("/chat/completions"):
             return web.Response(status=404)
-        words = sum(len(message["content"].split()) for message in (await request.json())["messages"])
-        return web.Response(body=reply(words, content="No."), content_type="text/event-stream")
+        body = await request.json()
+        words, tools = (len(json.dumps(body.get(name, "")).split()) for name in ("messages", "tools"))
+        tokens = COUNTS[how](words, tools) if body.get("max_tokens") == 1 else 7
+        return web.Response(body=reply(tokens, content="No."), content_type="text/event-stream")
 
     async def ask() -> None:
         async with serve(answer) as server:
-            url = f"{server.url}/v1"
-            first = await ts.adecide(QUESTION, tools=TOOLS, model=ts.model(f"{url}#m"))
-            assert [note.rule for note in first.notes] == ["tools-dropped"]
-            await server_capabilities(Http(url, "m"))
-            await ts.adecide(QUESTION, tools=TOOLS, model=ts.model(f"{url}#m"))
-            assert "tools" not in server.bodies[-1]
-            assert "weather" in json.dumps(server.bodies[-1]["messages"])
+            model = ts.model(f"{server.url}/v1#m")
+            for _ in range(2):
+                await ts.arun(QUESTION, tools=TOOLS, model=model)
+            assert chats(server.bodies) == ["native", *["compared"] * 3, "native"]
+
+    asyncio.run(ask())
+
+
+def test_a_server_whose_model_called_a_tool_is_not_compared(serve: Callable[..., Any]) -> None:
+    async def ask() -> None:
+        async with serve(reply(17, **CALL), reply(17, content="Sunny.")) as server:
+            model = ts.model(f"{server.url}/v1#m")
+            assert (await ts.arun(QUESTION, tools=TOOLS, model=model)).text == "Sunny."
+            await ts.arun(QUESTION, tools=TOOLS, model=model)
+            assert chats(server.bodies) == ["native"] * 3
+
+    asyncio.run(ask())
+
+
+def test_a_way_that_was_chosen_stays(serve: Callable[..., Any]) -> None:
+    async def ask() -> None:
+        async with serve(counts_words) as server:
+            model = Adaptive(Http(f"{server.url}/v1", "m"), Preferences("native"))
+            reply = await ts.arun(QUESTION, tools=TOOLS, model=model)
+            assert [note.rule for note in reply.notes] == ["tools-dropped"]
+            assert chats(server.bodies) == ["native"]
 
     asyncio.run(ask())

@@ -5,8 +5,8 @@ off. The model then answers in words, and nothing else shows why. The count show
 of the tokens that the tools alone need by the estimate: every template writes them out, and most add an explanation. With
 longer messages the count says nothing.
 
-The strategy does not change by this, because a count is no proof: some servers count only what they had not cached. The probe
-compares counts with and without tools. What it found is used for a day, by `strategy`.
+A count is no proof: some servers count only what they had not cached. So `fallback` compares counts with and without tools
+before it moves the tools into the prompt.
 """
 
 from __future__ import annotations
@@ -20,6 +20,10 @@ ADVICE = (
 )
 
 
+DROPPED = "tools-dropped"
+"""The rule of the note."""
+
+
 def dropped_tools(request: Request, usage: Usage) -> Note | None:
     """A note if the server counted too few tokens for the tools of the request; None if it may have read them."""
     if usage.estimated or not usage.prompt_tokens or request.choice == "none":
@@ -30,4 +34,4 @@ def dropped_tools(request: Request, usage: Usage) -> Note | None:
     counted = (
         f"The server counted {usage.prompt_tokens:,} tokens in the whole prompt; the tools alone are about {needed:,}"
     )
-    return Note("tools-dropped", f"{counted}. It dropped the tools, or cut the prompt. {ADVICE}")
+    return Note(DROPPED, f"{counted}. It dropped the tools, or cut the prompt. {ADVICE}")

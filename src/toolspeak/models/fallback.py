@@ -9,7 +9,8 @@ it, each at most once, and `strategy` says in words what holds now:
   Where its user wants it prompted, the look tells only what the engine can be held to and which template it has.
 - `load` probes the server, for the gateway, and asks for its context; one that is down is probed again later, with growing
   pauses. Until the first probe shows whether tools reach the model, or has failed, requests with tools wait.
-- A server that refuses tools is prompted from then on.
+- A server that refuses tools is prompted from then on; so is one whose count of tokens in a reply shows that it may have dropped
+  them, if a comparison of counts (`token_counts`) shows that too. The plan asks again (`plan.effects.ask`).
 - A server that refuses a conversation with system turns after its beginning gets their text as the user's from then on.
 
 Where a call must come, and the server is not known to hold its model to one but can be held to a grammar or a schema,
@@ -28,11 +29,12 @@ from dataclasses import replace
 from typing import Any, cast
 
 from ..errors import BadRequest, ModelError, ModelUnreachable, PromptTooLong, UsageError
-from ..events import Event
-from ..plan.effects import Ask
+from ..events import CallStart, Event, Noted
+from ..plan.effects import IN_PROMPT, Ask
 from ..plan.late_system import with_one_system_turn
-from ..types import Request
+from ..types import Note, Request
 from .base import Capability, Model
+from .dropped_tools import DROPPED
 from .http import Http
 from .http.providers import hosted
 from .native import Native
@@ -40,6 +42,7 @@ from .servers.capabilities import ServerCapabilities, recall
 from .servers.logprob_scorer import LogprobScorer, ScoreMethod
 from .servers.probe import server_capabilities
 from .servers.self_description import described, quick_look, server_context
+from .servers.token_counts import drops_tools
 from .speaker import Speaker
 from .strategy import NO_PREFERENCES, SMALL, Known, Preferences, Strategy, strategy
 from .wrapper import Wrapper, within
@@ -91,6 +94,8 @@ class Adaptive(Wrapper[Model]):
         self._looked = not look or server_capabilities is not None or way not in (None, "prompted")
         if not self._looked and (server_capabilities := recall(http.address.public, http.model)):
             self._looked = bool(http.model)  # without a name, the server may have another model by now
+        self._compared = False
+        """Whether its counts of tokens were compared, or a call came."""
         self._later: asyncio.Task[None] | None = None
         self._settle(server_capabilities)
 
@@ -191,7 +196,7 @@ class Adaptive(Wrapper[Model]):
         while True:
             model, begun = self.now(sent), False
             try:
-                async with aclosing(cast("AsyncGenerator[Event]", model.stream(sent))) as events:
+                async with aclosing(self._events(model, sent)) as events:
                     async for event in events:
                         if not begun:
                             begun, self.one_system_turn = True, self.one_system_turn or sent is not request
@@ -202,12 +207,39 @@ class Adaptive(Wrapper[Model]):
                     raise
                 sent = other
 
+    def _events(self, model: Model, request: Request) -> AsyncGenerator[Event]:
+        """The events of a reply, watched for whether tools reach the model while that is not known."""
+        events = cast("AsyncGenerator[Event]", model.stream(request))
+        unknown = all((request.tools, self._preferred.way is None, not self._compared, isinstance(model, Native)))
+        return self._watched(events) if unknown else events
+
+    async def _watched(self, events: AsyncGenerator[Event]) -> AsyncGenerator[Event]:
+        async with aclosing(events) as source:
+            async for event in source:
+                if isinstance(event, CallStart):
+                    self._compared = True  # the model got the tools: its server's counts do not matter
+                is_doubt = event.note.rule == DROPPED if isinstance(event, Noted) else False
+                yield await self._compare(event) if is_doubt else event
+
+    async def _compare(self, doubt: Event) -> Event:
+        """The note that tools may have been dropped; another one if a comparison of counts shows it, once."""
+        async with self._looking:
+            if not self._compared:
+                self._compared = True
+                if await drops_tools(self._server(tools=True)):
+                    self._use_prompt("its counts of tokens show that it drops them")
+        return doubt if self.strategy.way == "native" else Noted(Note(IN_PROMPT, self.strategy.why))
+
+    def _use_prompt(self, why: str) -> None:
+        """Puts tools into the prompt from now on."""
+        self.refused = why
+        self._settle(self.server_capabilities)
+        log.info("%s: %s", self.name, self.strategy.line)
+
     def _instead(self, error: BadRequest, model: Model, request: Request, sent: Request) -> Request | None:
         """What to ask after a refusal: without tools, or with one system turn; None for nothing else."""
         if error.tools_refused and isinstance(model, Native) and self._preferred.way is None:
-            self.refused = f"it refused them: {error.reason or error}"
-            self._settle(self.server_capabilities)
-            log.info("%s: %s", self.name, self.strategy.line)
+            self._use_prompt(f"it refused them: {error.reason or error}")
             return sent
         if sent is not request or isinstance(error, PromptTooLong):
             return None

@@ -9,18 +9,21 @@ part of itself by `yield from`.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
 from ..errors import ToolspeakError
-from ..events import Event
-from ..types import Message, Reply, Request, ToolCall, ToolResult, Usage
+from ..events import Event, Noted
+from ..types import Message, Note, Reply, Request, ToolCall, ToolResult, Usage
 from ..wire.prompt.control_markers import cleaner
 from ..wire.prompt.known_markers import control_markers
+from ..wire.reading.collect import add_usage
 
 T = TypeVar("T")
 Reads = Callable[[Event | None], Iterable[Event]]
 """Converts the model's events as they arrive; None is the end."""
+IN_PROMPT = "tools-in-prompt"
+"""The rule of a note: the server dropped the tools of this request, and they go into the prompt from now on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +70,16 @@ Plan = Generator[Effect, Any, T]
 
 
 def ask(request: Request, *, live: bool = False, by: str = "", read: Reads | None = None) -> Plan[Reply]:
-    """The reply to one request."""
+    """The reply to one request. It is asked again if the reply has a note that the model did not get the tools, and is asked
+    with the tools in the prompt from now on."""
     reply: Reply = yield Ask(request, live, read, by=by)
-    return reply
+    moved = next((note for note in reply.notes if note.rule == IN_PROMPT), None)
+    if moved is None:
+        return reply
+    again = Note("re-asked", "the server dropped the tools")
+    yield from tell(Noted(again))
+    other = yield from ask(request, live=live, by=by, read=read)
+    return replace(other, usage=add_usage(reply.usage, other.usage), notes=(moved, again, *other.notes))
 
 
 def score(pairs: Sequence[tuple[str, str]]) -> Plan[list[float]]:
