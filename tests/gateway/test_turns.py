@@ -334,6 +334,20 @@ def test_memory_is_given_back_once_for_many_large_requests(monkeypatch: pytest.M
     assert threading.get_ident() not in given
 
 
+def test_memory_is_given_back_after_calls_that_ran_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a tool answered may be far larger than the request and its reply."""
+    monkeypatch.setattr(memory_trimming, "SOON", 0)
+    given: list[int] = []
+
+    async def go() -> None:
+        trimmer = memory_trimming.Trimmer(lambda: given.append(1))
+        trimmer.ended(10, ran=1)
+        while not given:
+            await asyncio.sleep(0.001)
+
+    asyncio.run(go())
+
+
 def test_no_request_loads_the_libraries_of_requests() -> None:
     """They take a tenth of a second, on the event loop: a gateway that is ready has them."""
     loads = "import sys; from toolspeak.gateway.endpoints import health; health.import_libraries(); before = {*sys.modules}\n"

@@ -183,7 +183,7 @@ class Gateway:
             self.open.discard(exchange)
             if not self.open:
                 self._idle.set()
-            self._trimmer.ended(exchange.received + record.bytes)
+            self._trimmer.ended(exchange.received + record.bytes, ran=record.ran)
             self.observer.end(record, exchange.span, gone=exchange.gone)
 
     async def _send_error(self, exchange: HttpExchange, error: Exception) -> None:

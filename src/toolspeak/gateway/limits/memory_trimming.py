@@ -29,9 +29,10 @@ class Trimmer:
         self._trim = trim or trimming()
         self._due: asyncio.TimerHandle | None = None
 
-    def ended(self, size: int) -> None:
-        """Note that a request ended; `size` is its bytes with its response."""
-        if size < LARGE:
+    def ended(self, size: int, *, ran: int = 0) -> None:
+        """Note that a request ended; `size` is its bytes with its response, `ran` the calls that ran here: the answer of
+        a tool may be far larger than what is left of it."""
+        if size < LARGE and not ran:
             return
         if self._due is None:
             self._due = asyncio.get_running_loop().call_later(SOON, self._begin)
