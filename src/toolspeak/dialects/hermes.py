@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from ..wire.dialect import (
     ARGS,
-    CALL as INNER,
     ID,
     NAME,
     RESULT,
@@ -20,11 +19,7 @@ from ..wire.dialect import (
     ToolJson,
 )
 
-ALSO = (("parameters", ARGS), ("args", ARGS), ("id", ID), ("tool_name", NAME))
-CALL = JsonCall(also=ALSO)
-MARKED = JsonCall(also=(*ALSO, ("function", INNER)))
-"""Between its markers a call may also be written as in OpenAI's API, `{"type": "function", "function": {..}}`. Without markers
-that may be a tool's definition."""
+CALL = JsonCall(also=(("parameters", ARGS), ("args", ARGS), ("id", ID), ("tool_name", NAME)))
 
 TAGS = (
     "<tool_call>\n<function=",
@@ -39,7 +34,7 @@ TOOLS_TAG = ("<tools>\n", CALL, "\n</tools>")
 
 HERMES = Dialect(
     "hermes",
-    ("<tool_call>\n", MARKED, "\n</tool_call>"),
+    ("<tool_call>\n", CALL, "\n</tool_call>"),
     between="\n",
     before="\n",
     forms=((CALL,), TAGS, TOOLS_TAG),
