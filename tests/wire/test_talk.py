@@ -205,3 +205,20 @@ def test_talk_that_can_be_told_at_once_stays_text() -> None:
             call = wire(d, find("two words")).strip()
             if not ("`" in call or "\n\n" in call):
                 assert collect(stream(d, [text], TOOLS)).text == text, (d.name, what)
+
+
+WORDY = ("command-r-plus", "functionary-v1", "llama3-builtin", "mirothinker", "mistral-v11", "solar-open")
+"""Dialects in which words may belong to a broken call: to an id, a server's name, an argument without quotes, code."""
+
+
+@pytest.mark.parametrize("d", [d for d in INLINE if d.name not in WORDY], ids=lambda d: d.name)
+def test_a_call_after_a_broken_one_on_its_line_is_in_a_sentence(d: Dialect) -> None:
+    """It does not run if the text continues after it, as after any other text on its line."""
+    call = wire(d, find("two words")).strip()
+    for i in range(len(call) // 2, len(call) - 1, 5):
+        for form in ("{}!? I will not send {} because it is wrong.", "{}!? I will not: {} No."):
+            text = form.format(call[:i], call)
+            events = stream(d, [text], TOOLS)
+            assert [c for c in collect(events).calls if c.whole and c.arguments == {"query": "two words"}] == [], text
+            for chunks in cuts(text, random.Random(text)):
+                assert merged(stream(d, chunks, TOOLS)) == merged(events)

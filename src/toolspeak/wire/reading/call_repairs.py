@@ -167,6 +167,7 @@ def break_off(s: State, closers: tuple[str, ...], openers: tuple[str, ...], why:
     else:
         s.give_back()
         hit = yield from until(s, marks((*closers, *openers, "\n")), s.emit_text)
+        s.within_line = hit in openers
         s.pos -= 0 if hit is None or hit in closers else len(hit)
     for _ in range(MOST):
         if not (yield from at(s, *closers)):

@@ -34,7 +34,8 @@ def mark(s: State, p: Program, fresh: bool, block: bool) -> Scan[Match | None]:
     From before the mark of a call or message on, text can be given back. In a code block fewer marks count.
     """
     s.text_before_call, s.line = False, ""
-    if fresh and p.fresh:
+    within, s.within_line = s.within_line, False
+    if p.fresh and fresh > within:
         s.start_recording()
         word = yield from at(s, *p.fresh)
         if word:
@@ -47,7 +48,7 @@ def mark(s: State, p: Program, fresh: bool, block: bool) -> Scan[Match | None]:
     if word is None:
         return None
     s.line = s.recent.rpartition("\n")[2].strip()
-    s.text_before_call = s.line != "" and word[0] != "\n"
+    s.text_before_call = (within | (s.line != "")) and word[0] != "\n"
     kind = CODE if block and word == FENCE else p.inside[word]
     if kind in (CALL, HEAD):
         record_from(s, word)

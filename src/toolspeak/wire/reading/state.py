@@ -138,6 +138,8 @@ class State(Source):
     """The last characters of the text, at most RECENT."""
     line: str = ""
     """The line of text before the current mark, or its end."""
+    within_line: bool = False
+    """Whether the next mark follows a broken call on its line."""
     closer: re.Pattern[str] | None = None
     """Matches what ends the surroundings of the current call, if these may show that it is an example."""
     has_text: bool = False
