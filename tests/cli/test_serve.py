@@ -21,8 +21,9 @@ from click.testing import CliRunner
 from world import Cli
 
 from preloaded import Started
-from toolspeak.cli import root
-from toolspeak.cli.commands.serve import models_of, name_of
+from toolspeak.cli import main, root
+from toolspeak.cli.commands.serve import _hello, models_of, name_of  # pyright: ignore[reportPrivateUsage]
+from toolspeak.gateway.config.load import read_config
 
 QUESTION = {"messages": [{"role": "user", "content": "Hi"}]}
 
@@ -329,3 +330,18 @@ def test_a_part_of_the_extra_is_not_enough(module: str, command: list[str], monk
     done = CliRunner().invoke(root, [*command, "--port", "0"])
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr == f"error: the gateway needs {module}: pip install 'toolspeak[server]'\n"
+
+
+def test_a_missing_extra_for_the_selection_of_tools_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (file := tmp_path / "g.toml").write_text(
+        '[models.small]\nupstream = "scripted:x"\ncontext = 4000\n[models.any]\nupstream = "scripted:x"\n', "utf-8"
+    )
+    assert main(["serve", "--check", str(file)]) == 0
+    assert "search" not in capsys.readouterr().out
+    monkeypatch.setitem(sys.modules, "Stemmer", None)
+    assert main(["serve", "--check", str(file)]) == 0
+    (note,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note")]
+    assert note.startswith("note    small: `context` cannot select tools without the extra `search`")
+    assert note in _hello(read_config(str(file)), 8080)

@@ -210,7 +210,9 @@ def address_of(settings: GatewaySettings, port: int) -> str:
 
 
 def _hello(settings: GatewaySettings, port: int) -> list[str]:
-    """Return the lines that are printed at the start: the address, and commands to paste."""
+    """Return the lines that are printed at the start: the address, commands to paste, and what is missing."""
+    from ...gateway.config.extras import missing_extras
+
     address = address_of(settings, port)
     key = "YOUR_KEY" if settings.keys else "none"
     model = next(iter(settings.models))
@@ -221,6 +223,7 @@ def _hello(settings: GatewaySettings, port: int) -> list[str]:
         f"  export OPENAI_BASE_URL={address}/v1 OPENAI_API_KEY={key} "
         f"ANTHROPIC_BASE_URL={address} ANTHROPIC_API_KEY={key}",
         f"  curl {address}/v1/chat/completions{header} -H 'Content-Type: application/json' -d '{body}'",
+        *missing_extras(settings),
     ]
 
 

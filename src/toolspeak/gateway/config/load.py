@@ -23,6 +23,7 @@ from ..access.keys import PREFIX
 from ..hosted_tools import HOSTED_TYPES
 from ..mcp_sources import PREFIX as MCP_PREFIX, box
 from ..registry import Models
+from .extras import missing_extras
 from .fields import ENOUGH, File, Table, Unexpected, flag, many, number, one_of, text, whole
 from .mcp_servers import granted, mcp_lines, read_mcp_server
 from .policies import audit_lines, policy_lines, read_audit, read_call_policy
@@ -379,4 +380,4 @@ def summary(settings: GatewaySettings) -> list[str]:
             else "no responses"
         )
         lines.append(f"store   {settings.store.path}: counts of keys, {responses}")
-    return lines + _batch_lines(settings) + _page_lines(settings)
+    return lines + _batch_lines(settings) + _page_lines(settings) + missing_extras(settings)
