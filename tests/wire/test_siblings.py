@@ -118,7 +118,7 @@ def test_a_message_whose_first_mark_is_missing() -> None:
     wire = head + 'commentary to=functions.weather<|message|>{"city": "Rome"}<|call|>'
     assert calls(at_every_cut(wire, "harmony")) == [ROME]
     spoken = "<|channel|>final<|message|>hm<|end|>assistant is a role"
-    assert at_every_cut(spoken, "harmony").text == "hmassistant is a role"
+    assert at_every_cut(spoken, "harmony").text == "hm<|end|>assistant is a role"
 
 
 HM = "<|channel|>analysis<|message|>hm"
