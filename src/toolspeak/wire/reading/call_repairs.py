@@ -83,6 +83,14 @@ def follows(s: State, legal: tuple[str, ...]) -> Scan[bool]:
     return end <= 0 or (yield from ahead(s, end, legal)) != 0
 
 
+def only(s: State, words: tuple[str, ...]) -> Scan[bool]:
+    """Whether nothing but such words comes next, up to the end of the text. Consumes nothing."""
+    end = offset = 0
+    while (offset := (yield from ahead(s, end, words))) > 0:
+        end = offset
+    return offset < 0
+
+
 def _half(s: State, words: tuple[str, ...]) -> bool:
     """Whether the text ends inside one of these words."""
     i = SPACE(s.text, s.pos).end()

@@ -20,12 +20,11 @@ from .call_repairs import IDENTIFIER, behind, closing, follows, missing, note_ha
 from .lexicon import Program
 from .lookahead import ahead
 from .openers import Entry
+from .quotations import language
 from .shapes import fitting
 from .source import CAP, Malformed, Marks, Scan, at, beginning, blank, expect, following, literal_words, marks, token
 from .state import NAMED, Call, State, may_name
 
-MOST = 24
-"""The most letters of a code block's language."""
 BELONGS = "{,:+\"'"
 """Characters that begin a further part of a call that nothing closes: another object, key or value."""
 CONTROL = ("<|", "<｜")
@@ -33,7 +32,6 @@ CONTROL = ("<|", "<｜")
 QUOTES = "\"'"
 """Quotes that may surround a name."""
 HALF_ENTITY = re.compile(r"&#?\w*\Z").sub
-LANGUAGE = re.compile(rf"[\w+-]{{1,{MOST + 1}}}").match
 
 
 def section(s: State, p: Program, word: str, thinking: bool) -> Scan[None]:
@@ -48,6 +46,7 @@ def section(s: State, p: Program, word: str, thinking: bool) -> Scan[None]:
     entry = p.entries[word]
     if not entry.formal:
         s.note("missing-opener")
+        s.text_before_call |= s.has_text  # the opener may be in a quotation above
     for w in entry.rest:
         yield from expect(s, w)
     if entry.formal and entry.section and word[:2] in CONTROL and (yield from at(s, entry.close.strip())):
@@ -97,18 +96,6 @@ def _unclosed(s: State, p: Program) -> Scan[None]:
     belongs = c in BELONGS or (s.complete_call is not None and s.complete_call.unclosed)
     if c and belongs and (c != "{" or c not in p.legal) and not (yield from follows(s, p.legal)):
         s.note("trailing-text", (yield from beginning(s)))
-
-
-def language(s: State) -> Scan[None]:
-    """Consumes the language after a fence."""
-    while True:
-        m = LANGUAGE(s.text, s.pos)
-        end = m.end() if m else s.pos
-        if end < len(s.text) or end - s.pos > MOST or s.closed:
-            if s.text[end : end + 1] == "\n":
-                s.pos = end
-            return
-        yield
 
 
 def _marked(p: Program, entry: Entry) -> Form | None:

@@ -13,10 +13,10 @@ from copy import copy
 from dataclasses import fields
 from functools import partial
 
-from .calls import language
+from .call_repairs import only
 from .lexicon import Program
-from .next_mark import CodeBlock
-from .source import SPACE, Scan, at, following
+from .quotations import CodeBlock, language
+from .source import SPACE, Scan, at
 from .state import State
 from .surroundings import LONG, shows, surrounding
 
@@ -103,8 +103,7 @@ def _blocks(s: State, p: Program, attempt: Attempt, word: str) -> Scan[Outcome]:
         s.start_recording()
         word = yield from at(s, *p.fences)
         if not word:
-            legal = not (yield from following(s)) or (yield from at(s, *p.d.stop, eat=False))
-            return True, not legal
+            return True, not (yield from only(s, p.beyond_fence))
         yield from language(s)
         if not (yield from at(s, *p.openers, eat=False)):
             return True, True

@@ -12,7 +12,9 @@ def drop_frame(s: State, p: Program, word: str) -> Scan[None]:
     if word in p.unthink and word not in p.frames:
         s.note("stray-closer", word)
     s.emit_text("\n" if word[0] == "\n" and word not in p.frame_space else "")
+    end = s.offset + s.pos
     yield from skip(s, p.frame_space.get(word, 0))
+    s.text_before_call &= s.offset + s.pos == end
 
 
 def at_end(s: State, beyond: tuple[str, ...]) -> Scan[bool]:

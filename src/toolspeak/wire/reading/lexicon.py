@@ -44,9 +44,10 @@ class Program:
       a text, `block` those in a code block
     - `after` may follow a call, `legal` a call that was not closed; `again` begins another call between the same
       marks, and `call_words` come before a call's name; `value_closers` close a value between tags
-    - `frames` are around texts, `beyond` may follow one; `frame_space` maps those of the dialect, with the newline that
+    - `frames` are around texts, `beyond` may follow one, `beyond_fence` a call in a fence at the end of a reply; `frame_space` maps those of the dialect, with the newline that
       belongs to them, to the number of whitespace characters after them
-    - `tags` maps the openers of a thought to their closers
+    - `tags` maps the openers of a thought to their closers; `quotable` are they and all other words that a quotation may show
+    - `body_opener` comes between the head of a message and its body, if a mark ends the body; otherwise it is ""
     - `named`: a message may begin with only a tool's name
     - `unframed` ends a thought that was none; `closers` end a thought, `drafts` begin a call in one, `opening` are
       both
@@ -74,6 +75,8 @@ class Program:
         space = d.open[: len(d.open) - len(d.open.lstrip())]
         self.inside |= {space + w: CALL for w in formal}
         self._messages(d.header, calls)
+        self.thoughts = tuple(filter(None, self.tags))
+        self.quotable = (*self.openers, *self.starts, *self.thoughts)
         self._quotations()
         self.frames = (*(w.strip() for w in d.frame), *d.stop)
         self.frame_space = {f: len(w) - len(w.rstrip()) for w in d.frame for f in (w.strip(), w.rstrip())}
@@ -84,6 +87,7 @@ class Program:
         self._control(d)
         self._thoughts(d, calls)
         self.beyond = tuple(self.fresh)
+        self.beyond_fence = (*d.stop, *dict.fromkeys(self.fences.values()))
         self.marks = marks(tuple(self.inside), "\n") if self.inside else None
         self.block = self._in_block()
         self.after = _after(d)
@@ -102,7 +106,7 @@ class Program:
         if not any(word[:1].isalpha() for word in self.tags):
             text.update(word for word, kind in self.inside.items() if kind in (THINK, UNTHINK))
             text.update(self.tags.values())
-        return marks((*(word for word in self.inside if word not in text), FENCE), "\n")
+        return marks((*(word for word in self.inside if word not in text), self.body_opener, FENCE), "\n")
 
     def _after_unclosed(self, d: Dialect) -> tuple[str, ...]:
         """What may follow a call that was not closed. A comment may belong to it."""
@@ -119,8 +123,10 @@ class Program:
         self.vocabulary = frozenset[str]()
         self.named = False
         self.body: tuple[str, ...] = ()
+        self.body_opener = ""
         if header is None:
             return
+        self.body_opener = header.stop.strip() if header.ends else ""
         self.body = first_words((self.d.open, *self.d.call)) if header.stop.strip() and calls else ()
         self.vocabulary, self.ends = vocabulary(header), header.ends
         heads = bare_heads(header)
@@ -145,7 +151,7 @@ class Program:
         self._quoted_calls()
         self.quotations |= COMMENT_LINES | ELEMENTS
         words = set(self.quotations).difference(lines, COMMENTS)
-        begun = ("`" + w for w in (*self.entries, *self.starts))
+        begun = ("`" + w for w in self.quotable)
         self.inside |= dict.fromkeys(("`", *begun, *words), CODE)
         for word in self.quotations.keys() & {"~~~", ">", *COMMENTS, *ELEMENTS}:
             self.fresh.setdefault(word, CODE)
@@ -159,7 +165,7 @@ class Program:
         for word, entry in self.entries.items():
             close = (literal_words(entry.close) or [""])[-1] if len(word) > 1 else ""
             self.quotations |= {quote + word: close + end for quote, end in QUOTES.items()}
-        for word in filter(None, self.tags):
+        for word in self.thoughts:
             self.quotations |= {quote + word: end for quote, end in QUOTES.items()}
         for word in self.starts:  # the message inside ends before the quotation
             self.quotations |= {quote + word: (self.ends or ("",))[-1] + end for quote, end in QUOTES.items()}

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from ...events import Noted, TextDelta, ThoughtDelta
 from ...types import Note
-from .call_repairs import after_call, break_off, ends_inside, note_cut, note_unknown
+from .call_repairs import after_call, break_off, ends_inside, note_cut, note_unknown, only
 from .calls import begin, section
 from .code_blocks import DRAFT, calls_after
 from .frames import at_end, drop_frame, ends_message
@@ -34,7 +34,8 @@ from .lexicon import (
     Program,
     route,
 )
-from .next_mark import CodeBlock, Match, goes_on, mark, marked_to_its_end, pass_quoted, record_from
+from .next_mark import Match, goes_on, mark, marked_to_its_end, record_from
+from .quotations import CodeBlock, pass_quoted
 from .source import GAP, SPACE, Malformed, Marks, Scan, at, beginning, following, marks, pass_all, skip, until
 from .state import State
 from .surroundings import note_example
@@ -52,7 +53,7 @@ def reply(s: State, p: Program, prompt: str | None) -> Scan[None]:
         if now == THINK:
             word = yield from thought(s, p)
         else:
-            word = yield from mark(s, p, fresh and not block.open, block.open)
+            word = yield from mark(s, p, fresh and not block.open, block)
         if word is None:
             return
         kind, literal, space = word
@@ -101,7 +102,8 @@ def minor_mark(s: State, p: Program, kind: str, word: str, space: str, block: Co
     """Handles a mark that opens no call, thought or message, such as the end of a message or the fence of quoted text.
     Returns whether a call or a thought may begin right after it."""
     if (yield from ends_message(s, p, kind, word)):
-        block.open = False  # a message also ends a block
+        block.end()
+        s.text_before_call = False
         s.emit_text(word if s.ignored_call else "")
         s.ignored_call = False
         yield from skip(s, p.frame_space.get(word, 0))
@@ -127,7 +129,7 @@ def _show(s: State, p: Program, word: str, block: CodeBlock) -> Scan[None]:
         return (yield from block.fence(s))
     opener = ""
     if word in (*TICKS, *ELEMENTS) or word.strip() in (*COMMENTS, *LINES):
-        opener = yield from at(s, *p.openers, *p.starts, eat=False)
+        opener = yield from at(s, *p.quotable, eat=False)
         lines = word not in ELEMENTS and "\n" in SPACE(s.text, s.pos)[0]
         if word not in TICKS and word.strip() not in LINES and (lines or not opener):
             return None
@@ -140,6 +142,7 @@ def _show(s: State, p: Program, word: str, block: CodeBlock) -> Scan[None]:
 def opened(s: State, p: Program, word: str, space: str) -> Scan[None]:
     """After the opener of a thought was consumed."""
     s.emit_text(("\n" if word[0] == "\n" else "") if p.split else space + word)
+    s.text_before_call = False
     if p.split and p.d.thinking:
         if p.d.thinking.also:  # an incomplete opener may precede the complete one
             yield from at(s, p.d.thinking.open.strip())
@@ -279,6 +282,7 @@ def message_head(s: State, p: Program, word: str, now: str, begun: bool = False)
         is_call = yield from failed(s, p, e, word)
         return TEXT if is_call or not now else now
     s.commit()
+    s.text_before_call = False
     if what != "thought":
         return HEAD if p.named and not head else TEXT
     if not p.split:
@@ -292,8 +296,9 @@ def _note_text_after_call(s: State, p: Program) -> Scan[None]:
     anywhere. Then it only talks about the call. Markers of another dialect around its calls are no text."""
     c = yield from following(s)
     same = s.fenced or goes_on(s.line) or "\n" not in SPACE(s.text, s.pos)[0]
-    legal = (*p.fences, *p.d.stop) if s.fenced else p.legal
-    if not (c and s.complete_call and s.text_before_call and same) or (yield from at(s, *legal, eat=False)):
+    if not (c and s.complete_call and s.text_before_call and same):
+        return
+    if (yield from at(s, *(p.fences if s.fenced else p.legal), eat=False)) or (yield from only(s, p.beyond_fence)):
         return
     marked = yield from marked_to_its_end(s)
     s.note("other-markers" if marked else "trailing-text", (yield from beginning(s)))

@@ -1,0 +1,158 @@
+"""Passes on quotations: code blocks and other texts that only show calls, messages and thoughts, which stay text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import cast
+
+from ...events import TextDelta
+from .lexicon import CODE, END, FENCE, TEXT, Program
+from .source import Scan, at, literal_words, marks, peek, until
+from .state import State
+
+OPEN = ("<!--", "~~~", "\n~~~")
+"""Openers of blocks that span lines until they are closed."""
+MOST = 24
+"""The most letters of a code block's language."""
+LANGUAGE = re.compile(rf"[\w+-]{{1,{MOST + 1}}}").match
+BACKTICKS = cast("Callable[[str, int], re.Match[str]]", re.compile("`*").match)
+
+
+def language(s: State) -> Scan[None]:
+    """Consumes the language after a fence."""
+    while True:
+        m = LANGUAGE(s.text, s.pos)
+        end = m.end() if m else s.pos
+        if end < len(s.text) or end - s.pos > MOST or s.closed:
+            if s.text[end : end + 1] == "\n":
+                s.pos = end
+            return
+        yield
+
+
+class CodeBlock:
+    """The code block in which the text is, if one is `open`.
+
+    `depth` is the number of blocks in one another, `ticks` that of the backticks that opened the outer one: a fence of
+    fewer is text. `message`: a message began in the block, so its end does not end the block.
+    """
+
+    __slots__ = ("depth", "message", "open", "ticks")
+
+    def __init__(self) -> None:
+        self.message = self.open = False
+        self.depth = self.ticks = 0
+
+    def end(self) -> None:
+        """The message around the block ends, and the block with it."""
+        self.open, self.depth = False, 0
+
+    def kind(self, p: Program, word: str) -> str:
+        """The kind of a word in the open block. The end of a message that began in it is text."""
+        if word == FENCE:
+            return CODE
+        kind = p.inside.get(word, TEXT)
+        if kind == END:
+            kind, self.message = TEXT if self.message else END, False
+        self.message |= word == p.body_opener
+        return kind
+
+    def fence(self, s: State) -> Scan[None]:
+        """After a fence: passes on the remaining backticks, and opens or closes a block. One with a language closes
+        nothing."""
+        ticks = len(FENCE)
+        while (yield from peek(s, 1)) == "`":
+            run = BACKTICKS(s.text, s.pos)[0]
+            s.emit_text(run)
+            s.pos += len(run)
+            ticks += len(run)
+        s.start_recording()
+        yield from language(s)
+        opens = all((s.recorded(), ticks == self.ticks))
+        s.give_back()
+        if not self.depth:
+            self.message, self.depth, self.ticks = False, 1, ticks
+        elif ticks >= self.ticks:
+            self.depth += 1 if opens else -1
+        self.open = self.depth > 0
+
+
+def pass_quoted(s: State, p: Program, word: str, opener: str = "") -> Scan[None]:
+    """Passes on code, a quotation or a comment that only shows calls: to its closer, or to the end of the line.
+
+    If it begins with the opener of a call, which may span lines, it extends to the end of the paragraph. What begins
+    the next line is not consumed. `opener` follows a `word` that does not contain it.
+    """
+    yield from _pass_words(s, (opener, *p.lead(opener)) if opener else p.lead(word[1:]))
+    opener, end = opener or word[1:], p.quotations.get(word, "`")
+    if opener in p.thoughts:
+        after = yield from _pass_thought(s, p, end)
+        if after is None:
+            return
+        opener = after
+        end = p.quotations.get(word[:1] + opener, end)
+    last = "\n" if opener in ("", "{", "[") else "\n\n"
+    if end.isspace():
+        end = last
+    ends = (end,) if word in OPEN or end.isspace() else (end, last)
+    hit = yield from _visible_until(s, p, ends, opener in p.starts)
+    if hit.isspace():
+        s.pos -= 1
+        hit = hit[:-1]
+    s.emit_text(hit)
+
+
+def _pass_words(s: State, words: tuple[str, ...]) -> Scan[None]:
+    """Passes on the words of a quoted opener, as far as they are present: they may contain a paragraph break."""
+    for word in words:
+        s.start_recording()
+        present = yield from at(s, word)
+        text = s.recorded()
+        s.commit()
+        if not present:
+            return
+        s.emit_text(text)
+
+
+def _pass_thought(s: State, p: Program, end: str) -> Scan[str | None]:
+    """Passes on a quoted thought, and the opener of the call or message that directly follows it, which is returned: ""
+    if there is none. Returns None if the quotation is over: a call or another thought begins on a later line."""
+    begun = (*p.drafts, *map("\n".__add__, p.thoughts))
+    lines = 0
+
+    def emit(text: str) -> None:
+        nonlocal lines
+        lines += text.count("\n")
+        s.emit_text(text)
+
+    hit = yield from until(s, marks((*p.unthink, *begun, end.strip(), "\n\n")), emit)
+    if hit is None:
+        return None
+    s.pos -= len(hit)
+    if hit in begun:
+        return None if lines + hit.count("\n") else ""
+    if hit not in p.unthink:
+        return ""
+    yield from _pass_words(s, literal_words(hit))
+    opener = yield from at(s, *p.quotable, eat=False)
+    if opener in p.thoughts:
+        return ""
+    yield from _pass_words(s, (opener, *p.lead(opener)))
+    return opener
+
+
+def _visible_until(s: State, p: Program, ends: tuple[str, ...], message: bool) -> Scan[str]:
+    """Passes on quoted text up to one of `ends`, which is consumed. Returns "" if the enclosing message or the text
+    ends first. A quoted `message` has its own end."""
+    wanted = marks((*ends, *p.starts, *p.ends), "\n")
+    while hit := (yield from until(s, wanted, s.emit_text, TextDelta)):
+        if hit in ends:
+            return hit
+        over = hit in p.ends
+        if over > message:
+            s.pos -= len(hit)
+            return ""
+        message = not over
+        s.emit_text(hit)
+    return ""
