@@ -9,10 +9,11 @@ import pytest
 import toolspeak as ts
 from toolspeak.dialects import get, names
 from toolspeak.events import CallEnd, CallStart, Event, Finished, TextDelta
-from toolspeak.plan.end_marks import LONGEST, MARKS, EndMarks
+from toolspeak.plan.end_marks import LONGEST, EndMarks
 from toolspeak.plan.prompted import prompted
 from toolspeak.types import Request
 from toolspeak.wire.prompt.calls import write_calls
+from toolspeak.wire.turn_ends import TURN_ENDS
 
 
 def text_of(events: list[Event]) -> str:
@@ -24,7 +25,7 @@ def read(*pieces: str) -> str:
     return text_of([event for one in (*map(TextDelta, pieces), Finished()) for event in marks.feed((one,))])
 
 
-@pytest.mark.parametrize("mark", MARKS)
+@pytest.mark.parametrize("mark", TURN_ENDS)
 def test_a_mark_at_the_end_is_dropped_at_every_cut(mark: str) -> None:
     for text in (f"Sunny.{mark}", f"Sunny.{mark}\n", f"Sunny.{mark}{mark}"):
         for first in range(len(text) + 1):
@@ -74,7 +75,7 @@ def test_the_cost_of_marks_grows_with_the_text() -> None:
 def test_the_marks_are_no_part_of_a_call(name: str) -> None:
     d = get(name)
     written = str((d.open, d.call, d.close, d.forms, d.thinking, d.header))
-    assert not [mark for mark in MARKS if mark in written]
+    assert not [mark for mark in TURN_ENDS if mark in written]
 
 
 @pytest.mark.parametrize("name", [name for name in names() if name != "react"])

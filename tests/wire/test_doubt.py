@@ -100,6 +100,12 @@ DOUBTFUL = [
         ("functionary-v3", ">>>delete\n", ""),
         ("cwm", "<tool: delete>\n", "\n</tool>"),
     )),
+    # a text that only ends like an object
+    *((name, before + arguments + after) for arguments in ('/data", "dry_run": true}', '/data"}', '/data"\n}\n', "a {} }") for name, before, after in (
+        ("react", "Action: delete\nAction Input: ", "<|im_end|>"),
+        ("functionary-v3", ">>>delete\n", ""),
+        ("cwm", "<tool: delete>\n", "\n</tool>"),
+    )),
     # words behind the code block inside the marks of a call, or behind an object that is not closed
     ("deepseek-v3", DEEPSEEK_V3.replace("\n```<", "\n```\nOnly if you agree.<") % ARGS),
     *(("hermes", f"<tool_call>{CALL[:-1]} {word} dry run}}") for word in ("//", "--", "<code>")),

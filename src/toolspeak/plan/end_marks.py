@@ -1,8 +1,6 @@
-"""Drops a mark of the end of a turn at the very end of a reply.
+"""Drops a mark of the end of a turn (`wire.turn_ends`) at the very end of a reply.
 
-A server that does not know the token with which its model ends a turn leaves it in the text: `Sunny.<|im_end|>`. A dialect
-drops its own (see `Dialect.stop`); this drops those of other families too. Anywhere else such a mark is text, also after a
-blank on its line: "a turn ends with <|im_end|>".
+Anywhere else such a mark is text, also after a blank on its line: "a turn ends with <|im_end|>".
 """
 
 from __future__ import annotations
@@ -11,17 +9,13 @@ import re
 from collections.abc import Iterable
 
 from ..events import Event, Finished, Noted, TextDelta
+from ..wire.turn_ends import TURN_ENDS
 
-MARKS = (
-    *("</s>", "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|endoftext|>", "<end_of_turn>"),
-    *("<|END_OF_TURN_TOKEN|>", "<｜end▁of▁sentence｜>"),
-)
-"""The marks that are no part of a call, a thought or the head of a message in any dialect."""
 LONGEST = 256
 """The most characters of marks and whitespace that are held back. A longer run is text."""
 
-_MARK = "|".join(map(re.escape, MARKS))
-_STARTS = {mark[:length] for mark in MARKS for length in range(1, len(mark))}
+_MARK = "|".join(map(re.escape, TURN_ENDS))
+_STARTS = {mark[:length] for mark in TURN_ENDS for length in range(1, len(mark))}
 _PART = "|".join(map(re.escape, sorted(_STARTS, key=len, reverse=True)))
 _RUN = rf"(?:(?:{_MARK})\s*)+"
 _AT_END = re.compile(rf"{_RUN}\Z")

@@ -11,20 +11,16 @@ from ...events import ArgumentsDelta
 from ...schema.kinds import OF_NAME, Shapes
 from ...types import Schema, ToolCall
 from ..dialect import Json
-from ..reading.call_repairs import behind
+from ..reading.call_repairs import behind, turn_over
 from ..reading.json_reader import JsonReader
 from ..reading.json_string import ESCAPES, unescape, unescaped
-from ..reading.json_tokens import IN_QUOTED, IN_STRING, AddNote, Emit, escaped, quoted, whole_value
+from ..reading.json_tokens import IN_QUOTED, IN_STRING, AddNote, Emit, quoted, whole_value
 from ..reading.json_value import json_value, last_closers
-from ..reading.literals import comes, next_visible
 from ..reading.source import (
-    CAP,
-    GAP,
     SPACE,
     Delta,
     Machine,
     Malformed,
-    Marks,
     Scan,
     Source,
     at,
@@ -34,6 +30,8 @@ from ..reading.source import (
     until,
 )
 from ..reading.state import State
+from ..turn_ends import TURN_ENDS
+from . import plain_argument
 from .hole import ArgumentsHole, Tail
 from .unclosed import end_by, ended, holds_all
 
@@ -41,8 +39,6 @@ if TYPE_CHECKING:
     from ..grammars.rules import Node, Rules
 
 NULL = ("null", "None")
-SPECIAL = r'"\\\x00-\x1f'
-"""Characters that JSON escapes in a string, as a character class."""
 RUNS = {
     '"': re.compile(r'(?:[^"\\]+|\\["\\/bfnrt])*').match,
     "'": re.compile(r"""(?:[^'\\]+|\\["'\\/bfnrt])*""").match,
@@ -56,10 +52,6 @@ CLEAN_TWICE = cast(
 IN_JSON = IN_QUOTED['"']
 HALF_TWICE = ("\\", "\\\\", "\\\\\\")
 SIMPLE = re.compile(r"\\(.)").sub
-A_STRING = re.compile(rf'"(?:[^"\\\n]|\\.){{0,{CAP}}}"').match
-REST_OF_KEY = re.compile(rf'"?([^"\\\n]{{1,{CAP}}})"\s{{0,{GAP}}}:').match
-HALF_KEY = re.compile(rf'"?([^"\\\n]{{0,{CAP}}})(?:"\s{{0,{GAP}}})?\Z').match
-HALF_STRING = re.compile(rf'"(?:[^"\\\n]|\\.){{0,{CAP}}}\\?\Z').match
 
 
 def read(
@@ -113,7 +105,7 @@ def _only_array(schema: Mapping[str, Any]) -> str:
 def read_arguments(s: State, hole: Json, schema: Schema, tail: Tail) -> Scan[None]:
     """The arguments of a call; missing ones are {}."""
     if not (yield from at(s, "{", '"', eat=False)):
-        nothing = yield from at(s, *tail.follow, eat=False)
+        nothing = yield from _nothing(s, hole, tail.follow)
         if nothing or (ended(s) and holds_all(schema, set())):
             s.emit_arguments("{}")
             return s.note("no-arguments")
@@ -124,50 +116,25 @@ def read_arguments(s: State, hole: Json, schema: Schema, tail: Tail) -> Scan[Non
         end_by(s, tail.words)
 
 
+def _nothing(s: State, hole: Json, follow: tuple[str, ...]) -> Scan[bool]:
+    """Whether what follows the arguments comes at once. Consumes nothing."""
+    word = yield from at(s, *follow, *(TURN_ENDS if hole.plain else ()), eat=False)
+    return (yield from turn_over(s, 0, follow)) if word else False
+
+
 def read_hole(
     s: State, hole: Json, schema: Mapping[str, Any], follow: tuple[str, ...], beyond: tuple[str, ...] = ()
 ) -> Scan[bool]:
     """Passes the arguments on as JSON text. If the hole may be `plain`, anything but a JSON object is the text of the
     schema's first property ("input" without a schema), up to one of `follow` or the end. Returns whether it was."""
     json = not hole.plain or (yield from following(s)) == "{" or (yield from _holds_json(s))
+    yield from blank(s)
     nothing = () if json else (yield from at(s, *NULL, eat=False))
-    if json or (nothing and (yield from _alone(s, len(nothing), follow))):
+    if json or (nothing and (yield from turn_over(s, len(nothing), follow))):
         yield from read(s, s.emit_arguments, s.note, beyond=beyond)
         return False
-    yield from blank(s)
-    text = yield from _only_string(s, follow)
-    key = yield from _first_key(s, schema, text)
-    s.note("plain-argument", key)
-    s.emit_arguments(f"{{{quoted(key)}: ")
-    if text:
-        s.emit_arguments(text)
-    else:
-        s.emit_arguments('"')
-        yield from _plain(s, marks(follow, SPECIAL) if any(follow) else None)
-        s.emit_arguments('"')
-    s.emit_arguments("}")
+    yield from plain_argument.read(s, schema, follow)
     return True
-
-
-def _first_key(s: State, schema: Mapping[str, Any], text: str) -> Scan[str]:
-    """The property whose value the text here is; `text` if it is one string. Raises Malformed if it is an object that
-    lacks its brace, and perhaps the beginning of its first key."""
-    properties: object = schema.get("properties")
-    names = tuple(cast("Mapping[str, Any]", properties)) if isinstance(properties, Mapping) else ()
-    if (yield from _ends_key(s, () if text else names)):
-        raise Malformed("an object without its brace")
-    return next(iter(names), "input")
-
-
-def _ends_key(s: State, names: tuple[str, ...]) -> Scan[bool]:
-    """Whether the end of one of these keys comes next, with its quote and its colon. Consumes nothing."""
-    while not s.closed:
-        half = HALF_KEY(s.text, s.pos)
-        if not any(half[1] in name for name in names if half):
-            break
-        yield
-    key = REST_OF_KEY(s.text, s.pos)
-    return any(name.endswith(key[1]) for name in names) if key else False
 
 
 def _unescaped(s: Source) -> Scan[bool]:
@@ -182,49 +149,6 @@ def _holds_json(s: State) -> Scan[bool]:
     if (yield from following(s)) != '"':
         return False
     return (yield from following(s, SPACE(s.text, s.pos).end() - s.pos + 1)) == "{"
-
-
-def _alone(s: State, offset: int, follow: tuple[str, ...]) -> Scan[bool]:
-    """Whether one of `follow`, or the end, comes `offset` characters after the whitespace here. Consumes nothing."""
-    while True:
-        start = SPACE(s.text, s.pos).end() + offset
-        i = next_visible(s.text, start, s.closed)
-        if i == -1:
-            return s.closed
-        match = None if i is None else comes(s.text, i, follow, s.closed)
-        if match is not None:
-            return match
-        yield
-
-
-def _only_string(s: State, follow: tuple[str, ...]) -> Scan[str]:
-    """A short JSON string that is everything up to `follow`, consumed; otherwise "" and nothing is consumed."""
-    while (m := A_STRING(s.text, s.pos)) is None:
-        if s.closed or not HALF_STRING(s.text, s.pos):
-            return ""
-        yield
-    text = m[0]
-    if whole_value(text, 0) is None or not (yield from _alone(s, len(text), follow)):
-        return ""
-    s.pos += len(text)
-    return text
-
-
-def _plain(s: State, ends: Marks | None) -> Scan[None]:
-    """Text as the content of a JSON string, without the line break after it."""
-    while True:
-        text, pos = s.text, s.pos
-        m = (ends.full if s.closed else ends.search)(text, pos) if ends else None
-        is_end = s.closed or (m is not None and m.lastindex)
-        stop = m.start() if m else len(text)
-        keep = stop - text.endswith("\n", pos, stop)
-        s.emit_arguments(escaped(text[pos:keep]))
-        s.pos = stop if is_end else keep
-        if is_end:
-            return
-        if keep == len(text):
-            s.fast_search, s.fast_event = ends.fast_search if ends else IN_STRING, ArgumentsDelta
-        yield
 
 
 class _Encoded(Machine):

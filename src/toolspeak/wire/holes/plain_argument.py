@@ -1,0 +1,118 @@
+"""Reads an argument that is only a text, where a dialect wants a JSON object (`Json.plain`).
+
+It is the value of the tool's first parameter, up to what may follow the call. Models write such texts for tools like
+`python`. Not every text is one:
+
+- An object that lacks its brace, and perhaps the beginning of its first key, is no text: `h": "/data"}`. Nor is one that
+  lacks all up to the middle of a value, so that it only ends like an object: `ta", "dry_run": true}`.
+- The mark of the end of a turn (`turn_ends`) is no part of a text that it ends. Elsewhere it is: a text may be about it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+from ...events import ArgumentsDelta
+from ..reading.call_repairs import turn_over
+from ..reading.json_tokens import escaped, quoted, whole_value
+from ..reading.source import CAP, GAP, Malformed, Scan, blank, marks
+from ..reading.state import State
+from ..turn_ends import TURN_ENDS
+
+SPECIAL = r'"\\\x00-\x1f{}'
+"""Characters that JSON escapes in a string, and braces, as a character class."""
+A_STRING = re.compile(rf'"(?:[^"\\\n]|\\.){{0,{CAP}}}"').match
+HALF_STRING = re.compile(rf'"(?:[^"\\\n]|\\.){{0,{CAP}}}\\?\Z').match
+REST_OF_KEY = re.compile(rf'"?([^"\\\n]{{1,{CAP}}})"\s{{0,{GAP}}}:').match
+HALF_KEY = re.compile(rf'"?([^"\\\n]{{0,{CAP}}})(?:"\s{{0,{GAP}}})?\Z').match
+
+
+def read(s: State, schema: Mapping[str, Any], follow: tuple[str, ...]) -> Scan[None]:
+    """Passes on the text up to one of `follow`, or the end, as the value of the schema's first property ("input" without
+    a schema). A brace is none of these: code has some."""
+    yield from blank(s)
+    follow = tuple(word for word in follow if len(word) > 1)
+    text = yield from _only_string(s, follow)
+    key = yield from _first_key(s, schema, text)
+    s.note("plain-argument", key)
+    s.emit_arguments(f"{{{quoted(key)}: ")
+    if text:
+        s.emit_arguments(text)
+    else:
+        s.emit_arguments('"')
+        yield from _text(s, follow)
+        s.emit_arguments('"')
+    s.emit_arguments("}")
+
+
+def _first_key(s: State, schema: Mapping[str, Any], text: str) -> Scan[str]:
+    """The property whose value the text here is; `text` if it is one string. Raises Malformed if it is an object that
+    lacks its brace, and perhaps the beginning of its first key."""
+    properties: object = schema.get("properties")
+    names = tuple(cast("Mapping[str, Any]", properties)) if isinstance(properties, Mapping) else ()
+    if (yield from _ends_key(s, () if text else names)):
+        raise Malformed("an object without its brace")
+    return next(iter(names), "input")
+
+
+def _ends_key(s: State, names: tuple[str, ...]) -> Scan[bool]:
+    """Whether the end of one of these keys comes next, with its quote and its colon. Consumes nothing."""
+    while not s.closed:
+        half = HALF_KEY(s.text, s.pos)
+        if not any(half[1] in name for name in names if half):
+            break
+        yield
+    key = REST_OF_KEY(s.text, s.pos)
+    return any(name.endswith(key[1]) for name in names) if key else False
+
+
+def _only_string(s: State, follow: tuple[str, ...]) -> Scan[str]:
+    """A short JSON string that is everything up to `follow`, consumed; otherwise "" and nothing is consumed."""
+    while (m := A_STRING(s.text, s.pos)) is None:
+        if s.closed or not HALF_STRING(s.text, s.pos):
+            return ""
+        yield
+    text = m[0]
+    if whole_value(text, 0) is None or not (yield from turn_over(s, len(text), follow)):
+        return ""
+    s.pos += len(text)
+    return text
+
+
+def _text(s: State, follow: tuple[str, ...]) -> Scan[None]:
+    """Text as the content of a JSON string, without the line break after it."""
+    ends, depth, last = marks((*follow, *TURN_ENDS), SPECIAL), 0, ""
+    while True:
+        text, pos = s.text, s.pos
+        m = (ends.full if s.closed else ends.search)(text, pos)
+        mark = m[0] * bool(m.lastindex) if m else ""
+        stop = m.start() if m else len(text)
+        line_end = text.endswith("\n", pos, stop)
+        piece = text[pos : stop - line_end]
+        depth += piece.count("{") - piece.count("}")
+        last = (last + piece.rstrip("\n"))[-1:]
+        s.emit_arguments(escaped(piece))
+        s.pos = stop - line_end
+        if (yield from _ends(s, mark, follow)):
+            s.pos += line_end
+            if (depth < 0) & (last == "}"):
+                s.note("trailing-text", last)
+            return
+        if mark:
+            s.emit_arguments(escaped(s.text[s.pos : s.pos + line_end + len(mark)]))
+            s.pos, last = s.pos + line_end + len(mark), mark[-1]
+            continue
+        if s.pos == len(text):
+            s.fast_search, s.fast_event = ends.fast_search, ArgumentsDelta
+        place = s.offset + s.pos
+        yield
+        last = last if s.offset + s.pos == place else ""  # text that was passed on has no brace
+
+
+def _ends(s: State, mark: str, follow: tuple[str, ...]) -> Scan[bool]:
+    """Whether the text ends before this mark or, without one, here."""
+    if mark in follow:
+        return True
+    return (yield from turn_over(s, 0, follow)) if mark else s.closed
