@@ -12,8 +12,9 @@ from wire_cases import told
 import toolspeak as ts
 from properties import rotated
 from toolspeak.schema.infer import as_tools
+from toolspeak.types import Tool
 from toolspeak.wire.decode import parse
-from toolspeak.wire.dialect import Dialect
+from toolspeak.wire.dialect import Dialect, Json, JsonCall, Keywords
 
 CALL = ("delete_file", {"path": "/data"})
 OPEN_SCHEMAS: tuple[dict[str, Any], ...] = (
@@ -45,3 +46,36 @@ def test_code_that_may_be_the_beginning_of_a_name_is_not_whole() -> None:
         assert ([call.whole for call in reply.calls], reply.finish) == ([False], "length")
     for text, tools in (("x = 1", None), ("x", [code, search]), ("brave_search", [code]), ("1", None)):
         assert [call.whole for call in ts.parse("<|python_tag|>" + text, d, tools).calls] == [True]
+
+
+NUMBERS: dict[str, Any] = {"query": {"type": "string"}, "limit": {"type": "integer"}, "ratio": {"type": "number"}}
+SEARCH: list[Tool[..., Any]] = [
+    Tool("search", "", {"type": "object", "properties": NUMBERS, "additionalProperties": False})
+]
+WITHOUT_CLOSERS = [d for d in TALKING if any(isinstance(part, Json | JsonCall | Keywords) for part in d.call)]
+"""Dialects in which nothing closes a number."""
+
+
+@pytest.mark.parametrize("d", WITHOUT_CLOSERS, ids=lambda d: d.name)
+@pytest.mark.parametrize("value", [{"limit": 12345}, {"query": "a", "ratio": 1.25}, {"query": "a", "limit": -10}])
+def test_a_number_directly_before_missing_closers_may_be_incomplete(d: Dialect, value: dict[str, Any]) -> None:
+    text, digits = wire(d, ("search", value)), str(list(value.values())[-1])
+    last = d.call[-1].strip() if isinstance(d.call[-1], str) else ""
+    start = text.rindex(digits)
+    for end in range(start + 1, start + len(digits) + 1):
+        for tail in ("", *d.stop, last, d.close.strip(), "<|im_end|>"):
+            assert [call for call in told(parse(text[:end] + tail, d, SEARCH)) if call[2]] == [], text[:end] + tail
+
+
+def test_a_number_is_complete_if_something_follows_it() -> None:
+    call = '{"name": "search", "arguments": {"limit": 12'
+    for d, text in (
+        ("hermes", f"<tool_call>{call}}}</tool_call>"),
+        ("hermes", f"<tool_call>{call}\n</tool_call>"),
+        ("hermes", f'<tool_call>{call}, "query": "a"</tool_call>'),
+        ("lfm2", "<|tool_call_start|>[search(limit=12)<|tool_call_end|>"),
+        ("lfm2", "<|tool_call_start|>[search(limit=12, query='a'<|tool_call_end|>"),
+        ("lfm2", "<|tool_call_start|>[search(limit=12 <|tool_call_end|>"),
+    ):
+        (found,) = ts.parse(text, d, SEARCH).calls
+        assert (found.arguments["limit"], found.whole) == (12, True), text

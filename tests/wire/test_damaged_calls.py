@@ -7,19 +7,21 @@ import json
 import zlib
 
 import pytest
+from wire_cases import merged, stream
 
 from properties import rotated
 from toolspeak.dialects import get, names
 from toolspeak.types import Tool, ToolCall
 from toolspeak.wire.decode import parse
-from toolspeak.wire.dialect import Dialect
+from toolspeak.wire.dialect import Dialect, Tagged
 from toolspeak.wire.prompt.calls import write_calls
 
 PROPERTIES = {"path": {"type": "string"}, "dry_run": {"type": "boolean"}}
 TOOLS = [Tool("delete_file", "", {"type": "object", "properties": PROPERTIES, "required": ["path"]})]
 ARGUMENTS = {"path": "/data", "dry_run": True}
 FOREIGN = ["XYZZY", " Only if you agree. ", "}", "]", '"', ", ", "\n\n", "<"]
-"""Texts of which a model may write one where it does not belong. The marks of an end are tried too."""
+"""Texts of which a model may write one where it does not belong. The marks of an end are tried too, where not
+only the end of the message closes a call."""
 
 
 def written(d: Dialect) -> str:
@@ -29,7 +31,7 @@ def written(d: Dialect) -> str:
 def damaged(d: Dialect) -> list[str]:
     text = written(d)
     places = range(text.index("delete_file") + len("delete_file"), len(text))
-    ends = [mark for mark in d.stop if mark not in text] if isinstance(d.call[-1], str) else []
+    ends = [] if isinstance(d.call[-1], Tagged) else [mark for mark in d.stop if mark not in text]
     inserted = [text[:at] + foreign + text[at:] for at in places for foreign in (*FOREIGN, *ends)]
     return inserted + [text[:at] + text[at + 1 :] for at in places]
 
@@ -62,3 +64,29 @@ def test_an_object_without_its_brace_is_not_whole_if_something_follows(name: str
     assert (call.name, call.whole) == ("delete_file", False)
     (call,) = parse(BARE[name] % "", get(name), TOOLS).calls
     assert (call.arguments, call.whole) == ({"path": "/data"}, True)
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        'delete_file.call(path="/data"<|eot_id|>, dry_run=True)',
+        'delete_file.call(<|eot_id|>path="/data", dry_run=True)',
+        'delete_file.call(path="/data", <|eot_id|>dry_run=True)',
+        '{"name": "delete_file", "parameters": {"path": "/data"<|eom_id|>, "dry_run": true}}',
+        "import os<|eom_id|>\nprint(1)",
+    ],
+)
+def test_the_mark_of_an_end_in_a_call_without_an_end_is_none(behind: str) -> None:
+    text = "<|python_tag|>" + behind
+    d, tools = get("llama3-builtin"), [*TOOLS, Tool("python", "", {"type": "object"})]
+    (call,) = parse(text, d, tools).calls
+    assert not call.whole
+    assert merged(stream(d, list(text), tools)) == merged(stream(d, [text], tools))
+
+
+def test_code_ends_before_the_mark_of_an_end_of_any_family() -> None:
+    for mark in ("", "<|eom_id|>", "<|im_end|>", "</s>\n"):
+        for code in ("x = 1", "print('</s>')"):
+            (call,) = parse(f"<|python_tag|>{code}{mark}", get("llama3-builtin"), [Tool("python")]).calls
+            assert (call.arguments, call.whole) == ({"code": code}, True)
+        assert not parse(f"<|python_tag|>{mark}", get("llama3-builtin"), [Tool("python")]).calls

@@ -131,6 +131,11 @@ DOUBTFUL = [
     ("gemma3", '```tool_code\ndelete(path=f"/data/{name}")\n```'),
     ("pythonic", '[delete(path=f"/data/{name}")]'),
     ("lfm2", '<|tool_call_start|>[delete(path=F"/{x}" "/b")]<|tool_call_end|>'),
+    *(("pythonic", f"[delete(path={value})]") for value in (
+        '"/a" f"{b}"', '"/a" rf"{b}"', 'f"/a" "/c" f"{b}"', '"""/a""" f"""{b}"""', '["/a" f"{b}"]', '"/a" if b else f"{c}"',
+        '"/%s" % b', '"/{}".format(b)', '"/a".upper()', '"/a"[1:]', 'b or "/a"', "2**b", "10//b", "5 if b else 3", "await b", "not b",
+    )),
+    ("lfm2", '<|tool_call_start|>[delete(path="/a" f"{b}", dry_run=True)]<|tool_call_end|>'),
     ("gemma3", '```tool_code\ndelete(path="/data") + delete(path="/tmp")\n```'),
     ("gemma3", '```tool_code\ndelete(path="/data"), delete(path="/tmp")\n```'),
     ("gemma3", '```tool_code\nprint(delete(path="/data"), delete(path="/tmp"))\n```'),
@@ -202,6 +207,9 @@ WHOLE = [
     ("gemma3", '```tool_code\nprint(default_api.delete(path="/data"))\n```'),
     ("gemma3", '```tool_code\ndefault_api.delete(path="/data")\n```'),
     ("pythonic", '[delete(path=\'say "a" and "b"\')]'),
+    *(("pythonic", f"[delete(path={value})]") for value in (
+        '"/a" f"b"', '"/a"\n    r"\\d"', '"/a" F"{{b}}"'[:-8] + '"/b"', "'it' u's'", '"He said "a" f"', '"the "b" road"',
+    )),
     ("hermes", '<tool_call>{"name": "delete", "arguments": {"path": "a "b" c"}}</tool_call>'),
     ("hermes", '<tool_call>{"name": "delete", "arguments": {"path": "/data", "id": "1"}</tool_call>'),
     ("kimi-k3", '<|open|>tools<|sep|><|open|>call tool="delete" index="1"<|sep|><|open|>argument key="path" type="string"<|sep|>a <|close|> b<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>'),

@@ -11,7 +11,7 @@ from wire_cases import cuts, merged, rules, stream, told
 
 from toolspeak.dialects import get
 from toolspeak.types import Tool
-from toolspeak.wire.dialect import Dialect, Json, JsonCall
+from toolspeak.wire.dialect import Dialect, Json, JsonCall, Keywords
 from toolspeak.wire.reading.collect import collect
 
 TOOLS: tuple[Tool[..., Any], ...] = (Tool("write", "", {"type": "object", "properties": {"path": {"type": "string"}}}),)
@@ -26,6 +26,8 @@ CERTAIN = {
     "it\\'s \\d": "it's \\d",
     "echo \\$HOME\\nls": "echo \\$HOME\nls",
 }
+
+PYTHON = [d for d in TALKING if any(isinstance(part, Keywords) and part.escapes for part in d.call)]
 
 
 @pytest.mark.parametrize("d", QUOTING, ids=lambda d: d.name)
@@ -52,3 +54,32 @@ def test_a_string_in_a_json_string_is_not_whole_either() -> None:
         events = stream(d, [text], TOOLS)
         assert [call.whole for call in collect(events).calls] == [whole]
         assert merged(stream(d, list(text), TOOLS)) == merged(events)
+
+
+@pytest.mark.parametrize("d", PYTHON, ids=lambda d: d.name)
+def test_a_python_string_with_escapes_and_one_that_is_none_is_not_whole(d: Dialect) -> None:
+    before, _, behind = wire(d, ("write", {"path": "VALUE"})).partition("VALUE")
+    certain = CERTAIN | {r"\x41\u0041\101": "AAA", r"a\tb\v": "a\tb\v"}
+    for value in (*AMBIGUOUS, "C:\\app\\data", "\\bfoo\\d+", "\\x41\\d", "(\\w)\\1", *certain):
+        text = before + value + behind
+        events = stream(d, [text], TOOLS)
+        for chunks in list(cuts(text, random.Random(value)))[::2]:
+            assert merged(stream(d, chunks, TOOLS)) == merged(events)
+        reply = collect(events)
+        if value in certain:
+            assert told(reply) == [("write", {"path": certain[value]}, True)]
+        else:
+            assert [call.whole for call in reply.calls] == [False], value
+            assert "half-escaped" in rules(reply)
+
+
+def test_each_part_of_a_joined_string_is_escaped_or_not_by_itself() -> None:
+    d = get("pythonic")
+    for value, whole in (
+        ('"a\\n" r"\\d"', True),
+        ('"a\\n" "\\d"', True),
+        ('"a\\n\\d" "b"', False),
+        ('r"\\d\\n"', True),
+    ):
+        reply = collect(stream(d, [f"[write(path={value})]"], TOOLS))
+        assert [call.whole for call in reply.calls] == [whole], value

@@ -11,11 +11,12 @@ from ...events import ArgumentsDelta
 from ...schema.kinds import OF_NAME, Shapes
 from ...types import Schema, ToolCall
 from ..dialect import Json
-from ..reading.call_repairs import behind, turn_over
+from ..reading.call_repairs import behind
 from ..reading.json_reader import JsonReader
 from ..reading.json_string import ESCAPES, unescape, unescaped
 from ..reading.json_tokens import IN_QUOTED, IN_STRING, AddNote, Emit, quoted, whole_value
 from ..reading.json_value import json_value, last_closers
+from ..reading.lookahead import turn_over
 from ..reading.source import (
     SPACE,
     Delta,
@@ -108,6 +109,8 @@ def read_arguments(s: State, hole: Json, schema: Schema, tail: Tail) -> Scan[Non
         nothing = yield from _nothing(s, hole, tail.follow)
         if nothing or (ended(s) and holds_all(schema, set())):
             s.emit_arguments("{}")
+            if s.open_call:
+                s.open_call.unclosed = True
             return s.note("no-arguments")
         if ended(s):
             raise Malformed("no arguments")

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from ...events import ArgumentsDelta
-from ..reading.call_repairs import turn_over
 from ..reading.json_tokens import escaped, quoted, whole_value
+from ..reading.lookahead import ahead, turn_over
 from ..reading.source import CAP, GAP, Malformed, Scan, blank, marks
 from ..reading.state import State
 from ..turn_ends import TURN_ENDS
@@ -31,30 +31,23 @@ HALF_KEY = re.compile(rf'"?([^"\\\n]{{0,{CAP}}})(?:"\s{{0,{GAP}}})?\Z').match
 
 def read(s: State, schema: Mapping[str, Any], follow: tuple[str, ...]) -> Scan[None]:
     """Passes on the text up to one of `follow`, or the end, as the value of the schema's first property ("input" without
-    a schema). A brace is none of these: code has some."""
+    a schema)."""
     yield from blank(s)
-    follow = tuple(word for word in follow if len(word) > 1)
     text = yield from _only_string(s, follow)
-    key = yield from _first_key(s, schema, text)
+    properties: object = schema.get("properties")
+    names = tuple(cast("Mapping[str, Any]", properties)) if isinstance(properties, Mapping) else ()
+    if (yield from _ends_key(s, () if text else names)):
+        raise Malformed("an object without its brace")
+    key = next(iter(names), "input")
     s.note("plain-argument", key)
     s.emit_arguments(f"{{{quoted(key)}: ")
     if text:
         s.emit_arguments(text)
     else:
         s.emit_arguments('"')
-        yield from _text(s, follow)
+        yield from _text(s, follow, tuple(map(quoted, names)))
         s.emit_arguments('"')
     s.emit_arguments("}")
-
-
-def _first_key(s: State, schema: Mapping[str, Any], text: str) -> Scan[str]:
-    """The property whose value the text here is; `text` if it is one string. Raises Malformed if it is an object that
-    lacks its brace, and perhaps the beginning of its first key."""
-    properties: object = schema.get("properties")
-    names = tuple(cast("Mapping[str, Any]", properties)) if isinstance(properties, Mapping) else ()
-    if (yield from _ends_key(s, () if text else names)):
-        raise Malformed("an object without its brace")
-    return next(iter(names), "input")
 
 
 def _ends_key(s: State, names: tuple[str, ...]) -> Scan[bool]:
@@ -81,8 +74,8 @@ def _only_string(s: State, follow: tuple[str, ...]) -> Scan[str]:
     return text
 
 
-def _text(s: State, follow: tuple[str, ...]) -> Scan[None]:
-    """Text as the content of a JSON string, without the line break after it."""
+def _text(s: State, follow: tuple[str, ...], keys: tuple[str, ...]) -> Scan[None]:
+    """Text as the content of a JSON string, without the line break after it. An object with one of these keys ends it."""
     ends, depth, last = marks((*follow, *TURN_ENDS), SPECIAL), 0, ""
     while True:
         text, pos = s.text, s.pos
@@ -95,7 +88,7 @@ def _text(s: State, follow: tuple[str, ...]) -> Scan[None]:
         last = (last + piece.rstrip("\n"))[-1:]
         s.emit_arguments(escaped(piece))
         s.pos = stop - line_end
-        if (yield from _ends(s, mark, follow)):
+        if (yield from _ends(s, mark, follow, keys)):
             s.pos += line_end
             if (depth < 0) & (last == "}"):
                 s.note("trailing-text", last)
@@ -103,6 +96,7 @@ def _text(s: State, follow: tuple[str, ...]) -> Scan[None]:
         if mark:
             s.emit_arguments(escaped(s.text[s.pos : s.pos + line_end + len(mark)]))
             s.pos, last = s.pos + line_end + len(mark), mark[-1]
+            depth += mark == "{"
             continue
         if s.pos == len(text):
             s.fast_search, s.fast_event = ends.fast_search, ArgumentsDelta
@@ -111,8 +105,11 @@ def _text(s: State, follow: tuple[str, ...]) -> Scan[None]:
         last = last if s.offset + s.pos == place else ""  # text that was passed on has no brace
 
 
-def _ends(s: State, mark: str, follow: tuple[str, ...]) -> Scan[bool]:
+def _ends(s: State, mark: str, follow: tuple[str, ...], keys: tuple[str, ...]) -> Scan[bool]:
     """Whether the text ends before this mark or, without one, here."""
+    if mark == "{":  # an object may follow the call, but code has braces too
+        brace = yield from ahead(s, 0, (mark,))
+        return (yield from ahead(s, brace, keys)) > 0
     if mark in follow:
         return True
     return (yield from turn_over(s, 0, follow)) if mark else s.closed

@@ -9,8 +9,10 @@ from ...events import ArgumentsDelta
 from ...types import Schema
 from ..dialect import Raw
 from ..reading.json_tokens import escaped, quoted
-from ..reading.source import Scan, marks, pass_all, until
+from ..reading.lookahead import turn_over
+from ..reading.source import Scan, marks, until
 from ..reading.state import State
+from ..turn_ends import TURN_ENDS
 from .hole import ArgumentsHole, Tail, arguments_of
 
 if TYPE_CHECKING:
@@ -29,13 +31,14 @@ def read(s: State, hole: Raw, schema: Mapping[str, Any], follow: tuple[str, ...]
 
 def rest(s: State, follow: tuple[str, ...]) -> Scan[None]:
     """Passes on the text up to one of `follow`, or the end, as the content of a JSON string. Does not consume what
-    ends it."""
-    if not follow:
-        yield from pass_all(s, lambda piece: s.emit_arguments(escaped(piece)))
-    elif hit := (
-        yield from until(s, marks(follow, SPECIAL), lambda piece: s.emit_arguments(escaped(piece)), ArgumentsDelta)
-    ):
+    ends it. The mark of the end of a turn ends it only if nothing else follows."""
+    wanted = marks((*follow, *TURN_ENDS), SPECIAL)
+    while hit := (yield from until(s, wanted, lambda piece: s.emit_arguments(escaped(piece)), ArgumentsDelta)):
         s.pos -= len(hit)
+        if hit in follow or (yield from turn_over(s, 0, follow)):
+            return
+        s.emit_arguments(escaped(hit))
+        s.pos += len(hit)
 
 
 def write(hole: Raw, arguments: Mapping[str, Any]) -> str:
@@ -58,6 +61,8 @@ def grammar(hole: Raw, schema: Schema, rules: Rules) -> Node:
 
 
 def _read_arguments(s: State, hole: Raw, schema: Schema, tail: Tail) -> Scan[None]:
+    if s.open_call:
+        s.open_call.unclosed = True  # whatever follows may belong to it
     return read(s, hole, schema, tail.follow)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..dialect import Keywords
-from .literals import begins_key, begins_name, begins_value, comes, next_visible
+from .literals import HALF_PREFIX, PREFIXED, begins_key, begins_name, begins_value, comes, next_visible
 from .missing_quotes import Watch, visible
 from .source import GAP
 
@@ -56,8 +56,10 @@ class Brackets:
         if in_key:
             return c in ":="
         legal = self.legal(text, j, closed) if self.stack else False
-        if legal is False and c in "\"'" and j > i and self.hole.escapes and not odd:
-            return "join"
+        if legal is False and j > i and self.hole.escapes and not odd:
+            if c in "\"'" or PREFIXED(text, j):
+                return "join"
+            return None if not closed and HALF_PREFIX(text, j) else False
         return legal
 
     def legal(self, text: str, i: int, closed: bool) -> bool | None:

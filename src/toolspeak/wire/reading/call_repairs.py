@@ -17,10 +17,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from ..dialect import Raw
-from ..turn_ends import TURN_ENDS
 from .json_string import short_string
 from .json_tokens import ENDS
-from .lookahead import ahead
+from .lookahead import ahead, turn_over
 from .source import GAP, SPACE, Malformed, Scan, at, beginning, expect, following, literal_words, marks, token, until
 from .state import State
 
@@ -30,7 +29,7 @@ BRACKETS = ("}", "]")
 COMMA = (",", "]", "{")
 """What ends a word in a list."""
 MOST = 8
-"""The most closers in sequence that are taken for duplicates, and the most marks of an end."""
+"""The most closers in sequence that are taken for duplicates."""
 
 
 def missing(s: State, word: str, legal: tuple[str, ...]) -> Scan[bool]:
@@ -71,18 +70,18 @@ def trailing(s: State, legal: tuple[str, ...]) -> Scan[None]:
     c = yield from following(s)
     s.end_checked_at = s.offset + s.pos
     whole = not c or (s.truncated and s.closed) or (c in "{[" and c in legal) or _half(s, legal)
-    words = tuple(w for w in legal if len(w) > 1)
-    if not whole and not (yield from follows(s, words)) and not (yield from turn_over(s, 0, ())):
+    if not whole and not (yield from follows(s, tuple(w for w in legal if len(w) > 1))):
         s.note("trailing-text", (yield from beginning(s)))
 
 
 def follows(s: State, legal: tuple[str, ...]) -> Scan[bool]:
-    """Whether one of `legal` comes next. The mark of an end counts only if nothing else follows it. Consumes nothing."""
+    """Whether one of `legal` comes next, or the end. The mark of an end counts only if nothing else follows it. Consumes
+    nothing."""
     word = yield from at(s, *legal, eat=False)
-    if word not in s.stops:
-        return word != ""
-    end = yield from ahead(s, 0, (word,))
-    return end <= 0 or (yield from ahead(s, end, legal)) != 0
+    if word in s.stops:
+        end = yield from ahead(s, 0, (word,))
+        return end <= 0 or (yield from ahead(s, end, legal)) != 0 or (yield from turn_over(s, 0, ()))
+    return True if word else (yield from turn_over(s, 0, ()))
 
 
 def only(s: State, words: tuple[str, ...]) -> Scan[bool]:
@@ -91,19 +90,6 @@ def only(s: State, words: tuple[str, ...]) -> Scan[bool]:
     while (offset := (yield from ahead(s, end, words))) > 0:
         end = offset
     return offset < 0
-
-
-def turn_over(s: State, offset: int, follow: tuple[str, ...]) -> Scan[bool]:
-    """Whether one of `follow`, or the end, comes `offset` characters after the position here, perhaps after marks of an
-    end. Consumes nothing."""
-    for _ in range(MOST):
-        end = yield from ahead(s, offset, (*follow, *TURN_ENDS, *s.stops))
-        if end <= 0:
-            return not s.text[s.pos + offset :].strip() if end else False
-        if s.text[s.pos + offset : s.pos + end].strip() in follow:
-            return True
-        offset = end
-    return False
 
 
 def _half(s: State, words: tuple[str, ...]) -> bool:

@@ -53,15 +53,18 @@ PLACES = ("", "vV", "aVK", "a", "vV", "vV", "kK", "", "", "")
 """By group of SURE: the states in which such a token is legal. LATER has the state after it."""
 LATER = ("", "", AFTER, "", AFTER, AFTER, VALUE)
 IN_JSON = IN_QUOTED['"']
+ENDED = tuple(", }]\t\r\n")
+"""What shows that a number is complete."""
 SHORT_KEY = 32
 """A key of up to so many characters is passed on in one piece."""
 AFTER_STRING = {VALUE: AFTER, FIRST_VALUE: AFTER, KEY: COLON, FIRST_KEY: COLON}
 
 
 class JsonReader(Machine):
-    """Reads token by token. `want` is what may come next, `comma` is held back, `quote` opened the current string."""
+    """Reads token by token. `want` is what may come next, `comma` is held back, `quote` opened the current string.
+    `unsure`: a missing closer may belong in several places."""
 
-    __slots__ = ("beyond", "comma", "comma_at", "delta", "emit", "nested", "note", "quote", "stack", "want", "watch")
+    __slots__ = ("beyond", "comma", "comma_at", "delta", "emit", "note", "quote", "stack", "unsure", "want", "watch")
 
     def __init__(self, s: Source, emit: Emit, note: AddNote | None, delta: Delta | None, beyond: Words = ()) -> None:
         super().__init__(s, self.begin)
@@ -69,7 +72,7 @@ class JsonReader(Machine):
         self.stack: list[str] = []
         self.want = VALUE
         self.comma = self.quote = ""
-        self.comma_at, self.nested = 0, False
+        self.comma_at, self.unsure = 0, False
         self.watch = missing_quotes.Watch(named=False)
 
     def begin(self) -> bool:
@@ -130,7 +133,7 @@ class JsonReader(Machine):
                 break
             if kind == OPENER:
                 closer = "}" if m[1] == "{" else "]"
-                self.nested |= stack[-1] == closer
+                self.unsure |= stack[-1] == closer
                 stack.append(closer)
                 want = FIRST_KEY if m[1] == "{" else FIRST_VALUE
             elif kind == COMMA:
@@ -231,7 +234,7 @@ class JsonReader(Machine):
             self.want = VALUE
         elif c == "{" or c == "[":
             closer = "}" if c == "{" else "]"
-            self.nested |= self.stack[-1:] == [closer]
+            self.unsure |= self.stack[-1:] == [closer]
             self.stack.append(closer)
             self.want = FIRST_KEY if c == "{" else FIRST_VALUE
         elif self.stack[-1] != c:
@@ -267,6 +270,7 @@ class JsonReader(Machine):
         if before := before_word(word, self.beyond):
             word, m = before, TOKEN(self.s.text, self.s.pos, m.start(2) + len(before)) or m
         if self.want == AFTER and NUMBER_OR_WORD(word):
+            self.unsure |= word[-1].isdigit() and not m.string.startswith(ENDED, m.end())  # more digits may be missing
             return self.write(m, m[0])
         if self.note and self.want == AFTER and word in PYTHON:
             return self.repair(m, "python-literal", PYTHON[word], word)

@@ -35,6 +35,7 @@ def _missing_closers(s: Source, reader: JsonReader) -> Scan[str]:
 
 
 def last_closers(reader: JsonReader) -> str:
-    """The closers that complete the value where the reader stopped; "" if it was not at their place."""
-    unsure = reader.want != AFTER or reader.nested or bool(reader.comma)
+    """The closers that complete the value where the reader stopped; "" if it was not at their place, or directly after
+    a number, which may be incomplete."""
+    unsure = any((reader.want != AFTER, reader.unsure, reader.comma))
     return "" if unsure else "".join(reversed(reader.stack))

@@ -25,7 +25,8 @@ CLOSERS = {"[": "]", "(": ")", "{": "}"}
 class LiteralReader(StringReader):
     """Reads a literal, mode by mode.
 
-    `text_only`: a string is wanted here, as a value of `parameter`. `unquoted`: the last value is an unquoted word.
+    `text_only`: a string is wanted here, as a value of `parameter`. `unended`: nothing shows that the last value, a
+    number or an unquoted word, is complete.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class LiteralReader(StringReader):
         super().__init__(s, self.value, emit, note, hole, schema, follow, beyond, streams)
         self.shapes = Shapes(schema)
         self.keys: set[str] = set()
-        self.text_only = self.unquoted = False
+        self.text_only = self.unended = False
         self.parameter = ""
 
     def push(self, frame: Frame, opener: str) -> None:
@@ -57,7 +58,7 @@ class LiteralReader(StringReader):
 
     def go_on(self, frame: Frame) -> None:
         """An element of this bracket comes next, or its end."""
-        self.text_only = self.unquoted = False
+        self.text_only = self.unended = False
         if frame.kind == ITEMS:
             frame.positional += 1
         self.mode = self.value if frame.kind == ITEMS else self.name if frame.kind == NAMED else self.key
@@ -65,7 +66,7 @@ class LiteralReader(StringReader):
     def pop(self, frame: Frame) -> bool:
         self.s.pos += len(frame.close)
         self.emit(frame.json)
-        self.unquoted = False
+        self.unended = False
         self.stack.pop()
         if (frame.kind, frame.close, frame.filled, frame.positional) == (ITEMS, ")", True, 1):
             self.note("expression", "(…)")  # no tuple but the value itself, in parentheses
@@ -101,12 +102,18 @@ class LiteralReader(StringReader):
         key = m[1] or m[3]
         if key in self.keys:
             self.note("doubled-key", key)
+        self.check_key(key)
         self.keys.update([key] if len(self.stack) == 1 else ())
         self.emit(quoted(key) + ": ")
         self.text_only = self.wants_text(key)
         s.pos = m.end()
         self.mode = self.value
         return True
+
+    def check_key(self, word: str) -> None:
+        """Notes a key that has a mark in it, such as that of an end."""
+        if "<" in word:
+            self.note("unknown-key", word)
 
     def spread(self, frame: Frame) -> bool:
         """`**{..}`: keys that are no identifiers, or a dict with all the arguments."""
@@ -161,6 +168,7 @@ class LiteralReader(StringReader):
             raise Malformed(f"expected a key, found {s.text[s.pos]!r}")
         self.begin(frame)
         word = m[1]
+        self.check_key(word)
         self.emit(quoted(word if self.hole.bare else self.syntax.constants.get(word, word)))
         outer = len(self.stack) == 1 or frame.kind == SPREAD
         self.text_only = outer and self.wants_text(word)
@@ -240,6 +248,7 @@ class LiteralReader(StringReader):
             text = ", " + text if frame.filled else text
             frame.filled = True
         self.emit(text)
+        self.unended = m[1] not in literals.CONSTANTS
         if frame and m[2]:
             self.s.pos = m.end()
             self.go_on(frame)
@@ -275,6 +284,7 @@ class LiteralReader(StringReader):
             self.begin(frame)
         word = literals.before_word(m[0], self.brackets.beyond) or m[0]
         self.emit(self.plain(word.strip()))
+        self.unended |= not (word[-1].isspace() or word in self.syntax.constants)
         s.pos += len(word)
         self.mode = self.after if self.stack else None
         return True
@@ -286,7 +296,7 @@ class LiteralReader(StringReader):
         number = None if self.text_only else literals.number(word)
         if number is None:
             self.note("bare-word", word[:40])
-            self.unquoted = True
+            self.unended = True
             looked_up = all((self.hole.escapes, literals.is_variable(word), not self.is_choice(word)))
             if any((looked_up, literals.WORKED_OUT(word), *(quote in word for quote in self.hole.quotes))):
                 self.note("expression", word[:40])
@@ -307,9 +317,10 @@ class LiteralReader(StringReader):
 
     def missing(self) -> Scan[list[Frame]]:
         """The brackets to close, the innermost first, where the call ends before their closers. None if another place
-        fits them too: after a comma, or if one is in another of its kind. An unquoted word before it may be incomplete."""
+        fits them too: after a comma, or if one is in another of its kind. A number or an unquoted word before it may be
+        incomplete."""
         s, frames = self.s, self.stack[::-1]
-        if any((self.mode != self.after, self.brackets.nested, self.unquoted)):
+        if any((self.mode != self.after, self.brackets.nested, self.unended)):
             return []
         if not (yield from following(s)):
             return []

@@ -117,11 +117,11 @@ class StringReader(Machine):
             return here is False
         ends = self.closes(s.pos + len(quote))
         if ends:
-            self.formatted_ends()
+            self.content_ends()
         if ends is False:
             self.odd = True
             self.note("quote-in-string", "")
-            if literals.DOUBTED(s.text, s.pos + len(quote)):
+            if literals.DOUBTED(s.text, s.pos + len(quote)) or literals.CONDITION(self.watch.content, 1):
                 self.note("expression", "")
             after = s.pos + len(quote)
             doubtful = self.brackets.may_continue(self.watch, s.text, after, self.schema)
@@ -140,10 +140,13 @@ class StringReader(Machine):
         s.pos += len(quote)
         return True
 
-    def formatted_ends(self) -> None:
-        """An f-string with a placeholder is an expression: the model means the value of a variable."""
+    def content_ends(self) -> None:
+        """Notes what makes the content of a string doubtful. An f-string with a placeholder is an expression: the model
+        means the value of a variable."""
         if self.placeholder:
             self.note("expression", "a placeholder in an f-string")
+        if self.watch.half_escaped:
+            self.note("half-escaped", "")
 
     def another(self) -> bool:
         """The next of several adjacent strings that are one."""
@@ -160,7 +163,8 @@ class StringReader(Machine):
         if lone:
             self.note("lone-surrogate", "")
         self.emit(escaped(text))
-        self.watch.content += "\\"
+        if self.quote.slash == "escape":
+            self.watch.escape(s.text[s.pos : s.pos + 2], text == "\\")
         s.pos += size
         return True
 

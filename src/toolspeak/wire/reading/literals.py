@@ -45,12 +45,20 @@ SUM = re.compile(rf"{_S}[+*%]").match
 """After a quote, an operator on strings: the value is an expression and no literal."""
 DOUBTED = re.compile(rf"{_S}(?:[+*%]|\){_S}[+*%,;])").match
 """The same, or the end of the call with more after it, such as another call: the string may have ended here."""
-WORKED_OUT = re.compile(r"[\"'()]|\w\s*[+*%]\s*\w").search
+CONDITION = re.compile(rf"{_S}if\s.{{1,{CAP}}}\selse\s+[rbfuRBFU]{{0,2}}").fullmatch
+"""Matches what stands between two quotes if the value is one of two strings, by a condition."""
+WORKED_OUT = re.compile(r"[\"'()]|\w\s*(?:[+*%]|\*\*|//)\s*\w|\w if .+ else ").search
 """Matches in an unquoted value that is an expression."""
-VARIABLE = re.compile(r"\.{3}|<.*>|(?:[^\W\d]\w*\.)*+[^\W\d]\w*|[^\W\d]\w* (?:if|or|and|in|is|not) .*").fullmatch
+VARIABLE = re.compile(
+    r"\.{3}|<.*>|(?:[^\W\d]\w*\.)*+[^\W\d]\w*|[^\W\d]\w* (?:if|or|and|in|is|not) .*|(?:not|await) .*"
+).fullmatch
 """Matches an unquoted value that Python would look up, or a placeholder."""
 BARE = re.compile(r"[^\s,()\[\]{}][^,()\[\]{}\n]*").match
 """A value that is no string, with everything that may belong to it."""
+
+PREFIXED = re.compile(r"[rbfuRBFU]{1,2}[\"']").match
+"""Matches the beginning of a string with a prefix."""
+HALF_PREFIX = re.compile(r"[rbfuRBFU]{1,2}\Z").match
 
 _A_WORD = re.compile(_WORD).match
 _A_VALUE = re.compile(r"""["'\[{(]|[-+]?\.?\d|(?:True|False|None|true|false|null)(?!\w)|[rbfuRBFU]{1,2}["']""").match

@@ -32,7 +32,8 @@ QUOTATION = re.compile(r"""[\s(\[{=<,:]?"[^\s"'()\[\]{},.;:!?]""").fullmatch
 """Matches a quote that begins a quotation, with the characters around it."""
 
 ESCAPE = re.compile(r"\\[\\bfnrtu]").search
-"""Matches an escape that an unescaped text may contain by chance."""
+PYTHON_ESCAPE = re.compile(r"\\[\\abfnrtvxuU0-7\n]").search
+"""Match an escape that an unescaped text may contain by chance, in JSON and in Python."""
 UNKNOWN = "\\."
 """Stands in the content for an escape that was read by itself."""
 
@@ -45,10 +46,10 @@ class Watch:
     an escape that is none; `escaped`: earlier content has one.
     """
 
-    __slots__ = ("_begins", "content", "escaped", "key", "open", "unknown")
+    __slots__ = ("_begins", "_escape", "content", "escaped", "key", "open", "unknown")
 
     def __init__(self, named: bool) -> None:
-        self._begins = NAMED if named else QUOTED
+        self._begins, self._escape = (NAMED, PYTHON_ESCAPE) if named else (QUOTED, ESCAPE)
         self.content = ""
         self.key = self.escaped = self.unknown = False
         self.open = 0
@@ -62,12 +63,12 @@ class Watch:
         """An escape that is read by itself begins with this pair."""
         self.content += UNKNOWN
         self.unknown |= unknown and pair[1:].isalnum()  # `\$` and `\.` beside `\n` are common in code
-        self.escaped |= bool(ESCAPE(pair)) > unknown
+        self.escaped |= bool(self._escape(pair)) > unknown
 
     @property
     def half_escaped(self) -> bool:
         """Whether the string has escapes, and one that is none."""
-        return self.unknown and self.escaped | (ESCAPE(self.content) is not None)
+        return self.unknown and self.escaped | (self._escape(self.content) is not None)
 
     def let_pass(self, s: Source, search: Search, delta: Delta | None) -> None:
         """Lets further content pass at once, up to what `search` finds."""
@@ -78,7 +79,7 @@ class Watch:
 
     def shorten(self) -> None:
         """Keeps of the content what may begin a member."""
-        self.escaped |= ESCAPE(self.content) is not None
+        self.escaped |= self._escape(self.content) is not None
         member = self._member()
         self.content = self.content[-1:] if member is None else "," + member
 
@@ -93,7 +94,7 @@ class Watch:
         after, member = visible(text, i), self._member()
         opens = QUOTATION(self.content[-1:] + '"' + text[i : i + 1])
         self.open = self.open + 1 if opens else max(self.open - 1, 0)
-        self.escaped |= ESCAPE(self.content) is not None
+        self.escaped |= self._escape(self.content) is not None
         name = None if member is None else member.strip(BRACKETS)
         begins, ends = name == "", self.key & (after == ":")
         self.content, self.key = ",", begins | (after == ",")

@@ -54,8 +54,8 @@ class Call:
     """A call being read.
 
     `guard`: it counts only for an offered tool; `strict`: the tool must be offered by name. `filled`: its arguments
-    are complete, whatever happens to its closer. `open_ended`: nothing closes it. `unclosed`: its object has no brace
-    at its end.
+    are complete, whatever happens to its closer. `open_ended`: nothing closes it. `unclosed`: nothing closes its
+    arguments or its object.
     """
 
     guard: bool = False
@@ -223,6 +223,8 @@ class State(Source):
     def note(self, rule: str, detail: str = "", place: int | None = None) -> None:
         """Adds a note at this position, or at the reader's. Equal notes of one call are added once."""
         self.doubtful |= rule in DOUBTFUL
+        if rule == "unclosed-object" and self.open_call:
+            self.open_call.unclosed = True
         note = Note(rule, detail, self.offset + self.pos if place is None else place)
         self.call_inside = note.at if rule == "missing-quote" else self.call_inside
         if self.recording is None:
