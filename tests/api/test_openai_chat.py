@@ -162,6 +162,24 @@ STREAMS: list[tuple[str, bytes, list[Event]]] = [
         frames(calls(piece('{"city": ', index=0, id="a", name="weather")), calls(piece('"Xiamen"}', index=0, name="now")), DONE),
         [*A[:-1], CallEnd(whole=False), CALLED],
     ),
+    *(
+        (
+            f"a call with {what} in the middle of its arguments is not whole",
+            frames(calls(piece("{}", index=1, id="z", name="now"), piece('{"city": ', index=0, id="a", name="weather")), calls(piece('"Xiamen"}', index=0, **other)), DONE),
+            [*call("now", "z", "{}"), *A[:-1], CallEnd(whole=False), CALLED],
+        )
+        for what, other in (("the id of another call", {"id": "z"}), ("another id and its name", {"id": "b", "name": "weather"}))
+    ),
+    (
+        "more arguments with another id, behind complete ones",
+        frames(calls(piece('{"city": "Xiamen"}', index=0, id="a", name="weather")), calls(piece("{}", index=0, id="b")), DONE),
+        [*call("weather", "a", CITY + "{}", whole=False), CALLED],
+    ),
+    (
+        "a new id in every piece, as some servers make one",
+        frames(calls(piece("", index=0, id="a", name="weather")), calls(piece('{"city": ', index=0, id="b")), calls(piece('"Xiamen"}', index=0, id="c")), DONE),
+        [*A, CALLED],
+    ),
     (
         "a call that the length cut before its arguments",
         frames(calls(piece("", index=0, id="a", name="weather")), delta("length"), DONE),

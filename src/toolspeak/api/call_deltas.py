@@ -123,6 +123,8 @@ class CallStream:
         elif name:
             _rename(call, name)
             self.hold(len(call.name))  # of each piece, for each copies the name
+        if key not in ("", call.id) and self._is_of_another(call, key, name, text):
+            call.contradicted = True
         if text:
             call.text = True
             call.pending.append(text)
@@ -171,6 +173,11 @@ class CallStream:
             self._by_index[index] = call
         self._last = call
         return call
+
+    def _is_of_another(self, call: _StreamedCall, key: str, name: str, text: str) -> bool:
+        """Whether a delta with another id may belong to another call, though it comes among the arguments of this one. Some
+        servers make a new id for every delta, so the id alone says nothing."""
+        return call.text and any((name, key in self._by_id, call.balance.complete and text.strip()))
 
     def _advance(self) -> list[Event]:
         events: list[Event] = []
