@@ -123,8 +123,7 @@ class CallStream:
         elif name:
             _rename(call, name)
             self.hold(len(call.name))  # of each piece, for each copies the name
-        if key not in ("", call.id) and self._is_of_another(call, key, name, text):
-            call.contradicted = True
+        call.contradicted |= self._is_of_another(call, key, name, text)
         if text:
             call.text = True
             call.pending.append(text)
@@ -177,7 +176,9 @@ class CallStream:
     def _is_of_another(self, call: _StreamedCall, key: str, name: str, text: str) -> bool:
         """Whether a delta with another id may belong to another call, though it comes among the arguments of this one. Some
         servers make a new id for every delta, so the id alone says nothing."""
-        return call.text and any((name, key in self._by_id, call.balance.complete and text.strip()))
+        if key in ("", call.id) or not call.text:
+            return False
+        return any((name, key in self._by_id, text.strip() if call.balance.complete else ""))
 
     def _advance(self) -> list[Event]:
         events: list[Event] = []

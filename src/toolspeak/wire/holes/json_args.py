@@ -16,7 +16,6 @@ from ..reading.json_reader import JsonReader
 from ..reading.json_string import ESCAPES, unescape, unescaped
 from ..reading.json_tokens import IN_QUOTED, IN_STRING, AddNote, Emit, quoted, whole_value
 from ..reading.json_value import json_value, last_closers
-from ..reading.lookahead import turn_over
 from ..reading.source import (
     SPACE,
     Delta,
@@ -31,6 +30,7 @@ from ..reading.source import (
     until,
 )
 from ..reading.state import State
+from ..reading.turn_over import turn_over
 from ..turn_ends import TURN_ENDS
 from . import plain_argument
 from .hole import ArgumentsHole, Tail

@@ -16,9 +16,10 @@ from typing import Any, cast
 
 from ...events import ArgumentsDelta
 from ..reading.json_tokens import escaped, quoted, whole_value
-from ..reading.lookahead import ahead, turn_over
+from ..reading.lookahead import ahead
 from ..reading.source import CAP, GAP, Malformed, Scan, blank, marks
 from ..reading.state import State
+from ..reading.turn_over import turn_over
 from ..turn_ends import TURN_ENDS
 
 SPECIAL = r'"\\\x00-\x1f{}'

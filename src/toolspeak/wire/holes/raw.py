@@ -9,9 +9,9 @@ from ...events import ArgumentsDelta
 from ...types import Schema
 from ..dialect import Raw
 from ..reading.json_tokens import escaped, quoted
-from ..reading.lookahead import turn_over
 from ..reading.source import Scan, marks, until
 from ..reading.state import State
+from ..reading.turn_over import turn_over
 from ..turn_ends import TURN_ENDS
 from .hole import ArgumentsHole, Tail, arguments_of
 

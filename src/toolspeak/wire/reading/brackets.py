@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..dialect import Keywords
-from .literals import HALF_PREFIX, PREFIXED, begins_key, begins_name, begins_value, comes, next_visible
+from .literals import begins_key, begins_name, begins_value, comes, joins, next_visible
 from .missing_quotes import Watch, visible
 from .source import GAP
 
@@ -57,9 +57,7 @@ class Brackets:
             return c in ":="
         legal = self.legal(text, j, closed) if self.stack else False
         if legal is False and j > i and self.hole.escapes and not odd:
-            if c in "\"'" or PREFIXED(text, j):
-                return "join"
-            return None if not closed and HALF_PREFIX(text, j) else False
+            return joins(text, j, closed)
         return legal
 
     def legal(self, text: str, i: int, closed: bool) -> bool | None:

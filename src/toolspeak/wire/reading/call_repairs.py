@@ -19,9 +19,10 @@ from functools import lru_cache
 from ..dialect import Raw
 from .json_string import short_string
 from .json_tokens import ENDS
-from .lookahead import ahead, turn_over
+from .lookahead import ahead
 from .source import GAP, SPACE, Malformed, Scan, at, beginning, expect, following, literal_words, marks, token, until
 from .state import State
+from .turn_over import turn_over
 
 IDENTIFIER = re.compile(r"[^\W\d][\w.-]*").fullmatch
 """Matches names of tools that are not offered; any other word that begins a message is text."""

@@ -18,7 +18,7 @@ from ..holes.parameter_tag_variants import unquoted
 from .call_form_words import Form, first_words, name_ends, words_of
 from .call_repairs import IDENTIFIER, behind, closing, follows, missing, note_half_name, skip_scalars, trailing
 from .lexicon import Program
-from .lookahead import ahead, turn_over
+from .lookahead import ahead
 from .openers import Entry
 from .quotations import language
 from .shapes import fitting
@@ -379,7 +379,7 @@ def _arguments(s: State, p: Program, part: Arguments, call: Call, rest: Form) ->
     """Reads the arguments with the reader of their hole."""
     if isinstance(part, Raw) and call.name is None:
         call.name = part.tool
-        if (yield from turn_over(s, 0, ())):
+        if (yield from follows(s, ())):
             raise Malformed("no code")
     s.start_call(call)
     schema = s.schema(call)

@@ -25,6 +25,7 @@ from .json_tokens import (
     AddNote,
     Emit,
     escaped,
+    may_lack_digits,
     quoted,
     whole_value,
 )
@@ -38,12 +39,8 @@ WORD = "w"
 LEGAL = frozenset(
     want + kind
     for wants, kinds in (
-        ("vV", ["{", "[", "w", *ENDS]),
-        ("kK", ["w", *ENDS]),
-        ("c", ":"),
-        ("a", ",}]"),
-        ("V", "]"),
-        ("K", "}"),
+        *(("vV", ["{", "[", "w", *ENDS]), ("kK", ["w", *ENDS]), ("c", ":")),
+        *(("a", ",}]"), ("V", "]"), ("K", "}")),
     )
     for want in wants
     for kind in kinds
@@ -53,8 +50,6 @@ PLACES = ("", "vV", "aVK", "a", "vV", "vV", "kK", "", "", "")
 """By group of SURE: the states in which such a token is legal. LATER has the state after it."""
 LATER = ("", "", AFTER, "", AFTER, AFTER, VALUE)
 IN_JSON = IN_QUOTED['"']
-ENDED = tuple(", }]\t\r\n")
-"""What shows that a number is complete."""
 SHORT_KEY = 32
 """A key of up to so many characters is passed on in one piece."""
 AFTER_STRING = {VALUE: AFTER, FIRST_VALUE: AFTER, KEY: COLON, FIRST_KEY: COLON}
@@ -270,7 +265,7 @@ class JsonReader(Machine):
         if before := before_word(word, self.beyond):
             word, m = before, TOKEN(self.s.text, self.s.pos, m.start(2) + len(before)) or m
         if self.want == AFTER and NUMBER_OR_WORD(word):
-            self.unsure |= word[-1].isdigit() and not m.string.startswith(ENDED, m.end())  # more digits may be missing
+            self.unsure |= may_lack_digits(m)
             return self.write(m, m[0])
         if self.note and self.want == AFTER and word in PYTHON:
             return self.repair(m, "python-literal", PYTHON[word], word)

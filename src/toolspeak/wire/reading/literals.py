@@ -56,10 +56,8 @@ VARIABLE = re.compile(
 BARE = re.compile(r"[^\s,()\[\]{}][^,()\[\]{}\n]*").match
 """A value that is no string, with everything that may belong to it."""
 
-PREFIXED = re.compile(r"[rbfuRBFU]{1,2}[\"']").match
-"""Matches the beginning of a string with a prefix."""
-HALF_PREFIX = re.compile(r"[rbfuRBFU]{1,2}\Z").match
-
+_A_STRING = re.compile(r"[rbfuRBFU]{0,2}[\"']").match
+_HALF_PREFIX = re.compile(r"[rbfuRBFU]{1,2}\Z").match
 _A_WORD = re.compile(_WORD).match
 _A_VALUE = re.compile(r"""["'\[{(]|[-+]?\.?\d|(?:True|False|None|true|false|null)(?!\w)|[rbfuRBFU]{1,2}["']""").match
 _HALF_VALUE = re.compile(r"(?:[-+]?\.?|[A-Za-z]{1,5})\Z").match
@@ -137,6 +135,13 @@ def begins_name(text: str, i: int, closed: bool) -> bool | None:
     if NAME(text, i):
         return True
     return None if not closed and HALF_NAME(text, i) else False
+
+
+def joins(text: str, i: int, closed: bool) -> str | bool | None:
+    """ "join" if a string begins at `i`, which continues the one before it in Python."""
+    if _A_STRING(text, i):
+        return "join"
+    return None if _HALF_PREFIX(text, i) and not closed else False
 
 
 def opens_set(text: str, i: int, closed: bool) -> bool | None:

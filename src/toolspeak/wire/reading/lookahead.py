@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from ..turn_ends import TURN_ENDS
 from .source import CAP, GAP, SPACE, Scan, Source, marks
-from .state import State
-
-MOST = 8
-"""The most marks of an end in sequence."""
 
 
 def ahead(s: Source, offset: int, words: tuple[str, ...]) -> Scan[int]:
@@ -43,19 +38,6 @@ def token_ahead(s: Source, offset: int, ends: tuple[str, ...]) -> Scan[tuple[str
         if whole and not m:
             return None
         yield
-
-
-def turn_over(s: State, offset: int, follow: tuple[str, ...]) -> Scan[bool]:
-    """Whether one of `follow`, or the end, comes `offset` characters after the position here, perhaps after marks of an
-    end. Consumes nothing."""
-    for _ in range(MOST):
-        end = yield from ahead(s, offset, (*follow, *TURN_ENDS, *s.stops))
-        if end <= 0:
-            return not s.text[s.pos + offset :].strip() if end else False
-        if s.text[s.pos + offset : s.pos + end].strip() in follow:
-            return True
-        offset = end
-    return False
 
 
 def _may_grow(text: str, i: int, words: tuple[str, ...]) -> bool:
