@@ -15,6 +15,7 @@ from toolspeak.schema.infer import as_tools
 from toolspeak.types import Tool
 from toolspeak.wire.decode import parse
 from toolspeak.wire.dialect import Dialect, Json, JsonCall, Keywords
+from toolspeak.wire.reading.lexicon import turn_ends
 
 CALL = ("delete_file", {"path": "/data"})
 OPEN_SCHEMAS: tuple[dict[str, Any], ...] = (
@@ -58,12 +59,11 @@ WITHOUT_CLOSERS = [d for d in TALKING if any(isinstance(part, Json | JsonCall | 
 
 @pytest.mark.parametrize("d", WITHOUT_CLOSERS, ids=lambda d: d.name)
 @pytest.mark.parametrize("value", [{"limit": 12345}, {"query": "a", "ratio": 1.25}, {"query": "a", "limit": -10}])
-def test_a_number_directly_before_missing_closers_may_be_incomplete(d: Dialect, value: dict[str, Any]) -> None:
+def test_a_number_directly_before_the_mark_of_an_end_may_be_incomplete(d: Dialect, value: dict[str, Any]) -> None:
     text, digits = wire(d, ("search", value)), str(list(value.values())[-1])
-    last = d.call[-1].strip() if isinstance(d.call[-1], str) else ""
     start = text.rindex(digits)
     for end in range(start + 1, start + len(digits) + 1):
-        for tail in ("", *d.stop, last, d.close.strip(), "<|im_end|>"):
+        for tail in ("", *(mark for mark in turn_ends(d) if mark[0] == "<"), "</s>", "<|im_end|>"):
             assert [call for call in told(parse(text[:end] + tail, d, SEARCH)) if call[2]] == [], text[:end] + tail
 
 
@@ -75,7 +75,9 @@ def test_a_number_is_complete_if_something_follows_it() -> None:
         ("hermes", f'<tool_call>{call}, "query": "a"</tool_call>'),
         ("lfm2", "<|tool_call_start|>[search(limit=12)<|tool_call_end|>"),
         ("lfm2", "<|tool_call_start|>[search(limit=12, query='a'<|tool_call_end|>"),
-        ("lfm2", "<|tool_call_start|>[search(limit=12 <|tool_call_end|>"),
+        ("lfm2", "<|tool_call_start|>[search(limit=12<|tool_call_end|>"),
+        ("lfm2", "<|tool_call_start|>[search(limit=12]<|im_end|>"),
+        ("harmony", '<|channel|>commentary to=functions.search<|message|>{"limit": 12<|call|>'),
     ):
         (found,) = ts.parse(text, d, SEARCH).calls
         assert (found.arguments["limit"], found.whole) == (12, True), text

@@ -11,7 +11,7 @@ from ..types import Reply, Tool
 from .dialect import Dialect
 from .prompt.control_markers import was_broken
 from .reading.collect import collect
-from .reading.lexicon import program
+from .reading.lexicon import program, turn_ends
 from .reading.marker_restoring import Restorer
 from .reading.reply import reply
 from .reading.source import PASSED, Decoded, Malformed
@@ -42,7 +42,9 @@ class Decoder:
         by_name = None if tools is None else {tool.name: tool for tool in tools}
         # Control markers that were defused in the prompt are restored in the reply.
         self.restorer = Restorer() if was_broken(prompt) else None
-        self.state = State(tools=by_name, new_id=ids, stops=d.stop, decoded=None if self.restorer else decoded)
+        self.state = State(
+            tools=by_name, new_id=ids, stops=d.stop, ends=turn_ends(d), decoded=None if self.restorer else decoded
+        )
         self.run = reply(self.state, program(d, by_name != {}, thoughts != "keep"), prompt)
         self.done = False
         next(self.run, None)

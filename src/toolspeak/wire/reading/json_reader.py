@@ -25,7 +25,6 @@ from .json_tokens import (
     AddNote,
     Emit,
     escaped,
-    may_lack_digits,
     quoted,
     whole_value,
 )
@@ -50,6 +49,7 @@ PLACES = ("", "vV", "aVK", "a", "vV", "vV", "kK", "", "", "")
 """By group of SURE: the states in which such a token is legal. LATER has the state after it."""
 LATER = ("", "", AFTER, "", AFTER, AFTER, VALUE)
 IN_JSON = IN_QUOTED['"']
+NESTED, NUMBER = 1, 2
 SHORT_KEY = 32
 """A key of up to so many characters is passed on in one piece."""
 AFTER_STRING = {VALUE: AFTER, FIRST_VALUE: AFTER, KEY: COLON, FIRST_KEY: COLON}
@@ -57,7 +57,7 @@ AFTER_STRING = {VALUE: AFTER, FIRST_VALUE: AFTER, KEY: COLON, FIRST_KEY: COLON}
 
 class JsonReader(Machine):
     """Reads token by token. `want` is what may come next, `comma` is held back, `quote` opened the current string.
-    `unsure`: a missing closer may belong in several places."""
+    `unsure`: why closers may not be added here."""
 
     __slots__ = ("beyond", "comma", "comma_at", "delta", "emit", "note", "quote", "stack", "unsure", "want", "watch")
 
@@ -67,7 +67,7 @@ class JsonReader(Machine):
         self.stack: list[str] = []
         self.want = VALUE
         self.comma = self.quote = ""
-        self.comma_at, self.unsure = 0, False
+        self.comma_at, self.unsure = 0, 0
         self.watch = missing_quotes.Watch(named=False)
 
     def begin(self) -> bool:
@@ -264,8 +264,8 @@ class JsonReader(Machine):
             self.refuse(m, "a long word")
         if before := before_word(word, self.beyond):
             word, m = before, TOKEN(self.s.text, self.s.pos, m.start(2) + len(before)) or m
+            self.unsure |= NUMBER * before[-1].isdigit()
         if self.want == AFTER and NUMBER_OR_WORD(word):
-            self.unsure |= may_lack_digits(m)
             return self.write(m, m[0])
         if self.note and self.want == AFTER and word in PYTHON:
             return self.repair(m, "python-literal", PYTHON[word], word)

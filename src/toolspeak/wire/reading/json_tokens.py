@@ -51,8 +51,6 @@ CLEAN = {
 }
 """By quote: string content that needs no change."""
 NUMBER_OR_WORD = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null").fullmatch
-ENDED = tuple(", }]\t\r\n")
-"""What shows that a number is complete."""
 KEY_WORD = re.compile(r"[^\W\d]\w*").fullmatch
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]").search
 PYTHON = {"True": "true", "False": "false", "None": "null"}
@@ -79,11 +77,6 @@ _strict = json.JSONDecoder(parse_constant=_refuse, parse_int=_integer, parse_flo
 _lenient = json.JSONDecoder(strict=False).raw_decode
 quoted: Callable[[str], str] = json.encoder.encode_basestring
 """Writes text as a JSON string."""
-
-
-def may_lack_digits(number: re.Match[str]) -> bool:
-    """Whether nothing shows that a number or word is complete, and it ends with a digit."""
-    return number.string[number.end() - 1].isdigit() > number.string.startswith(ENDED, number.end())
 
 
 def escaped(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .json_reader import AFTER, JsonReader
+from .json_reader import AFTER, NESTED, NUMBER, JsonReader
 from .json_tokens import AddNote, Emit
 from .source import Delta, Malformed, Scan, Source, Words, at
 
@@ -29,13 +29,14 @@ def json_value(
 
 def _missing_closers(s: Source, reader: JsonReader) -> Scan[str]:
     """The closers that a value lacks, if one of the words comes that may follow it, and the value can only have ended
-    here; otherwise "". Within brackets of one kind, a missing closer could belong to either of two."""
+    here; otherwise "". Within brackets of one kind, a missing closer could belong to either of two. A number directly before the mark of an end
+    may be incomplete."""
     closers = last_closers(reader)
-    return closers if closers and (yield from at(s, *reader.beyond, eat=False)) else ""
+    word = (yield from at(s, *reader.beyond, eat=False)) if closers else ""
+    return "" if not word or (word in s.ends and reader.unsure & NUMBER) else closers
 
 
 def last_closers(reader: JsonReader) -> str:
-    """The closers that complete the value where the reader stopped; "" if it was not at their place, or directly after
-    a number, which may be incomplete."""
-    unsure = any((reader.want != AFTER, reader.unsure, reader.comma))
+    """The closers that complete the value where the reader stopped; "" if it was not at their place."""
+    unsure = any((reader.want != AFTER, reader.unsure & NESTED, reader.comma))
     return "" if unsure else "".join(reversed(reader.stack))

@@ -288,6 +288,12 @@ def _strays(d: Dialect) -> tuple[str, ...]:
     return (*words, d.items[2].strip()) if d.items else (*words, "]") if d.guard else words
 
 
+def turn_ends(d: Dialect) -> tuple[str, ...]:
+    """The marks of the end of a reply that close no call."""
+    closers = (d.call[-1] if d.call else "", d.close, *(d.header.ends if d.header else ()))
+    return tuple(word for word in d.stop if word not in closers)
+
+
 def _closers(d: Dialect) -> tuple[str, ...]:
     """What closes a call and its section, without brackets alone."""
     last = d.call[-1]

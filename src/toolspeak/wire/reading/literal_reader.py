@@ -25,8 +25,8 @@ CLOSERS = {"[": "]", "(": ")", "{": "}"}
 class LiteralReader(StringReader):
     """Reads a literal, mode by mode.
 
-    `text_only`: a string is wanted here, as a value of `parameter`. `unended`: nothing shows that the last value, a
-    number or an unquoted word, is complete.
+    `text_only`: a string is wanted here, as a value of `parameter`. `unended`: the last value is an unquoted word,
+    or nothing but the next mark shows that it is complete ("number").
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class LiteralReader(StringReader):
         super().__init__(s, self.value, emit, note, hole, schema, follow, beyond, streams)
         self.shapes = Shapes(schema)
         self.keys: set[str] = set()
-        self.text_only = self.unended = False
+        self.text_only, self.unended = False, ""
         self.parameter = ""
 
     def push(self, frame: Frame, opener: str) -> None:
@@ -58,7 +58,7 @@ class LiteralReader(StringReader):
 
     def go_on(self, frame: Frame) -> None:
         """An element of this bracket comes next, or its end."""
-        self.text_only = self.unended = False
+        self.text_only, self.unended = False, ""
         if frame.kind == ITEMS:
             frame.positional += 1
         self.mode = self.value if frame.kind == ITEMS else self.name if frame.kind == NAMED else self.key
@@ -66,7 +66,7 @@ class LiteralReader(StringReader):
     def pop(self, frame: Frame) -> bool:
         self.s.pos += len(frame.close)
         self.emit(frame.json)
-        self.unended = False
+        self.unended = ""
         self.stack.pop()
         if (frame.kind, frame.close, frame.filled, frame.positional) == (ITEMS, ")", True, 1):
             self.note("expression", "(…)")  # no tuple but the value itself, in parentheses
@@ -248,7 +248,6 @@ class LiteralReader(StringReader):
             text = ", " + text if frame.filled else text
             frame.filled = True
         self.emit(text)
-        self.unended = m[1] not in literals.CONSTANTS
         if frame and m[2]:
             self.s.pos = m.end()
             self.go_on(frame)
@@ -284,7 +283,6 @@ class LiteralReader(StringReader):
             self.begin(frame)
         word = literals.before_word(m[0], self.brackets.beyond) or m[0]
         self.emit(self.plain(word.strip()))
-        self.unended |= not (word[-1].isspace() or word in self.syntax.constants)
         s.pos += len(word)
         self.mode = self.after if self.stack else None
         return True
@@ -296,11 +294,12 @@ class LiteralReader(StringReader):
         number = None if self.text_only else literals.number(word)
         if number is None:
             self.note("bare-word", word[:40])
-            self.unended = True
+            self.unended = "word"
             looked_up = all((self.hole.escapes, literals.is_variable(word), not self.is_choice(word)))
             if any((looked_up, literals.WORKED_OUT(word), *(quote in word for quote in self.hole.quotes))):
                 self.note("expression", word[:40])
             return quoted(word)
+        self.unended = "number"
         return number
 
     def is_choice(self, word: str) -> bool:
@@ -320,10 +319,11 @@ class LiteralReader(StringReader):
         fits them too: after a comma, or if one is in another of its kind. A number or an unquoted word before it may be
         incomplete."""
         s, frames = self.s, self.stack[::-1]
-        if any((self.mode != self.after, self.brackets.nested, self.unended)):
+        if any((self.mode != self.after, self.brackets.nested, self.unended == "word")):
             return []
         if not (yield from following(s)):
             return []
         while (over := self.brackets.over(s.text, SPACE(s.text, s.pos).end(), s.closed)) is None:
             yield
-        return frames if over else []
+        cut = bool(self.unended) & s.text.startswith(s.ends, SPACE(s.text, s.pos).end())
+        return frames if over and not cut else []

@@ -80,6 +80,8 @@ class Source:
     """If it is a list, text is recorded when it is read, and can be given back."""
     recorded_from: int = 0
     """The position in `text` from which it is recorded."""
+    ends: Words = ()
+    """Marks of the end of a reply that close no call, so that a number before one may be incomplete."""
     decoded: Decoded | None = None
     """JSON texts that arrived complete, with their values, by the id of the text, so that nobody parses them again."""
 
