@@ -1,15 +1,24 @@
-"""Any model, by prompt alone: Thought, Action and Action Input, then an Observation with the result."""
+"""Any model, by prompt alone: Thought, Action and Action Input, then an Observation with the result.
+
+The labels are read in Markdown's bold too, as chat models write them.
+"""
 
 from ..wire.dialect import NAME, RESULT, TOOL_NAMES, TOOLS, Dialect, Json, Results, Speech, Thinking, ToolJson
 
+ARGUMENTS = Json(plain=True)
+
 REACT = Dialect(
     "react",
-    ("Action: ", NAME, "\nAction Input: ", Json(plain=True)),
+    ("Action: ", NAME, "\nAction Input: ", ARGUMENTS),
     between="\n",
     before="\n",
-    thinking=Thinking("Thought: ", "\n", frame_ends=True),
-    frame=("Final Answer:",),
-    stop=("\nObservation:",),
+    forms=(
+        ("**Action:** ", NAME, "\n**Action Input:** ", ARGUMENTS),
+        ("**Action**: ", NAME, "\n**Action Input**: ", ARGUMENTS),
+    ),
+    thinking=Thinking("Thought: ", "\n", frame_ends=True, also=("**Thought:**", "**Thought**:")),
+    frame=("Final Answer:", "**Final Answer:**", "**Final Answer**:"),
+    stop=("\nObservation:", "\n**Observation:**", "\n**Observation**:"),
     control=("Observation:",),
     speech=Speech(
         opening=(

@@ -11,7 +11,8 @@ from ...events import ArgumentsDelta
 from ...schema.kinds import OF_NAME, Shapes
 from ...types import Schema, ToolCall
 from ..dialect import Json
-from ..reading.call_repairs import behind
+from ..reading.call_repairs import behind, closing
+from ..reading.fences import FENCE, fence_of_arguments
 from ..reading.json_reader import JsonReader
 from ..reading.json_string import ESCAPES, unescape, unescaped
 from ..reading.json_tokens import IN_QUOTED, IN_STRING, AddNote, Emit, quoted, whole_value
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from ..grammars.rules import Node, Rules
 
 NULL = ("null", "None")
+PARAGRAPH = ("\n\n", "\n\r\n")
+"""Ends of a paragraph."""
 RUNS = {
     '"': re.compile(r'(?:[^"\\]+|\\["\\/bfnrt])*').match,
     "'": re.compile(r"""(?:[^'\\]+|\\["'\\/bfnrt])*""").match,
@@ -105,8 +108,9 @@ def _only_array(schema: Mapping[str, Any]) -> str:
 
 def read_arguments(s: State, hole: Json, schema: Schema, tail: Tail) -> Scan[None]:
     """The arguments of a call; missing ones are {}."""
+    follow = (*tail.follow, FENCE) if s.fenced else tail.follow
     if not (yield from at(s, "{", '"', eat=False)):
-        nothing = yield from _nothing(s, hole, tail.follow)
+        nothing = yield from _nothing(s, hole, follow)
         if nothing or (ended(s) and holds_all(schema, set())):
             s.emit_arguments("{}")
             if s.open_call:
@@ -114,9 +118,15 @@ def read_arguments(s: State, hole: Json, schema: Schema, tail: Tail) -> Scan[Non
             return s.note("no-arguments")
         if ended(s):
             raise Malformed("no arguments")
-    plain = yield from read_hole(s, hole, schema, tail.follow, behind(tail.words, tail.after))
-    if plain:  # only the closer says that a text is complete
-        end_by(s, tail.words)
+    if (yield from read_hole(s, hole, schema, follow, behind(tail.words, tail.after), _labels(tail.begin))):
+        end_by(s, tail.words)  # only the closer says that a text is complete
+        if s.open_call:
+            s.open_call.unclosed = True
+
+
+def _labels(begin: tuple[str, ...]) -> bool:
+    """Whether the words before a call's name are a label, such as `Action:`, and no control marker."""
+    return bool(begin) and begin[0].strip("*")[0].isalpha()
 
 
 def _nothing(s: State, hole: Json, follow: tuple[str, ...]) -> Scan[bool]:
@@ -126,18 +136,37 @@ def _nothing(s: State, hole: Json, follow: tuple[str, ...]) -> Scan[bool]:
 
 
 def read_hole(
-    s: State, hole: Json, schema: Mapping[str, Any], follow: tuple[str, ...], beyond: tuple[str, ...] = ()
+    s: State,
+    hole: Json,
+    schema: Mapping[str, Any],
+    follow: tuple[str, ...],
+    beyond: tuple[str, ...] = (),
+    paragraph: bool = False,
 ) -> Scan[bool]:
     """Passes the arguments on as JSON text. If the hole may be `plain`, anything but a JSON object is the text of the
-    schema's first property ("input" without a schema), up to one of `follow` or the end. Returns whether it was."""
+    schema's first property ("input" without a schema), up to one of `follow` or the end, or of the `paragraph`. Both may
+    be in a fence. Returns whether it was a text."""
+    fence = (yield from fence_of_arguments(s)) if hole.plain else ""
     json = not hole.plain or (yield from following(s)) == "{" or (yield from _holds_json(s))
     yield from blank(s)
     nothing = () if json else (yield from at(s, *NULL, eat=False))
     if json or (nothing and (yield from turn_over(s, len(nothing), follow))):
-        yield from read(s, s.emit_arguments, s.note, beyond=beyond)
-        return False
-    yield from plain_argument.read(s, schema, follow)
-    return True
+        json = True
+        yield from read(s, s.emit_arguments, s.note, beyond=(*beyond, fence) if fence else beyond)
+    else:
+        ends = (fence,) if fence else (*follow, *PARAGRAPH) if paragraph else follow
+        yield from plain_argument.read(s, schema, ends)
+    if fence:
+        s.note("fence", fence)
+        yield from _close_fence(s, fence, json, follow)
+    return not json
+
+
+def _close_fence(s: State, fence: str, json: bool, follow: tuple[str, ...]) -> Scan[None]:
+    """Consumes the closer of a fence around arguments. A text without it is incomplete."""
+    if not json and not (yield from at(s, fence, eat=False)):
+        raise Malformed("an unclosed fence")
+    yield from closing(s, [fence], tuple(map(str.strip, follow)))
 
 
 def _unescaped(s: Source) -> Scan[bool]:

@@ -5,6 +5,8 @@ It is the value of the tool's first parameter, up to what may follow the call. M
 
 - An object that lacks its brace, and perhaps the beginning of its first key, is no text: `h": "/data"}`. Nor is one that
   lacks all up to the middle of a value, so that it only ends like an object: `ta", "dry_run": true}`.
+- A text that begins with the name of a parameter, as in `city=Rome` or `City: Rome`, names its arguments in a form that
+  only the model knows, and so does `get_weather(city="Rome")`.
 - The mark of the end of a turn (`turn_ends`) is no part of a text that it ends. Elsewhere it is: a text may be about it.
 """
 
@@ -27,6 +29,11 @@ SPECIAL = r'"\\\x00-\x1f{}'
 A_STRING = re.compile(rf'"(?:[^"\\\n]|\\.){{0,{CAP}}}"').match
 HALF_STRING = re.compile(rf'"(?:[^"\\\n]|\\.){{0,{CAP}}}\\?\Z').match
 REST_OF_KEY = re.compile(rf'"?([^"\\\n]{{1,{CAP}}})"\s{{0,{GAP}}}:').match
+WORD = rf"""[-*(\['"` ]{{0,4}}([\w-]{{1,{CAP}}})"""
+BEFORE_VALUE = rf"""["'`*]{{0,2}}[^\S\n]{{0,{GAP}}}"""
+FIRST_WORD = re.compile(rf"{WORD}(?:(\()|{BEFORE_VALUE}(?:=(?![=~])|:(?![/:=])))").match
+"""Matches a first word that is called, or that a value is assigned to."""
+HALF_WORD = re.compile(rf"""(?:[-*(\['"` ]{{0,4}}|{WORD}{BEFORE_VALUE}[=:]?)\Z""").match
 HALF_KEY = re.compile(rf'"?([^"\\\n]{{0,{CAP}}})(?:"\s{{0,{GAP}}})?\Z').match
 
 
@@ -34,6 +41,7 @@ def read(s: State, schema: Mapping[str, Any], follow: tuple[str, ...]) -> Scan[N
     """Passes on the text up to one of `follow`, or the end, as the value of the schema's first property ("input" without
     a schema)."""
     yield from blank(s)
+    yield from _refuse_assignment(s, schema)
     text = yield from _only_string(s, follow)
     properties: object = schema.get("properties")
     names = tuple(cast("Mapping[str, Any]", properties)) if isinstance(properties, Mapping) else ()
@@ -49,6 +57,18 @@ def read(s: State, schema: Mapping[str, Any], follow: tuple[str, ...]) -> Scan[N
         yield from _text(s, follow, tuple(map(quoted, names)))
         s.emit_arguments('"')
     s.emit_arguments("}")
+
+
+def _refuse_assignment(s: State, schema: Mapping[str, Any]) -> Scan[None]:
+    """Raises Malformed for a text that begins with the name of a parameter and `=` or `:`, or with a call of the tool."""
+    while not s.closed and HALF_WORD(s.text, s.pos):
+        yield
+    first = FIRST_WORD(s.text, s.pos)
+    properties: object = schema.get("properties")
+    names = cast("Mapping[str, Any]", properties) if isinstance(properties, Mapping) and first else ()
+    tool = s.open_call.name if s.open_call else None
+    if first and (first[1] == tool if first[2] else first[1].lower() in map(str.lower, names)):
+        raise Malformed("a parameter's name, but no JSON object")
 
 
 def _ends_key(s: State, names: tuple[str, ...]) -> Scan[bool]:
@@ -69,7 +89,8 @@ def _only_string(s: State, follow: tuple[str, ...]) -> Scan[str]:
             return ""
         yield
     text = m[0]
-    if whole_value(text, 0) is None or not (yield from turn_over(s, len(text), follow)):
+    behind = tuple(word.strip() for word in follow if word.strip())
+    if whole_value(text, 0) is None or not (yield from turn_over(s, len(text), behind)):
         return ""
     s.pos += len(text)
     return text

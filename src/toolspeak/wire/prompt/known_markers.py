@@ -114,7 +114,7 @@ def _markers(d: Dialect | None, template: str, special: tuple[str, ...]) -> tupl
 @lru_cache(256)
 def _of_dialect(d: Dialect) -> tuple[str, ...]:
     shortened = replace(d, fences=(), models=(), speech=replace(d.speech, opening=(), system=""))
-    whole = [word.strip() for word in (*d.control, *d.frame, *d.stop)]
+    whole = [unemphasized(word.strip()) for word in (*d.control, *d.frame, *d.stop)]
     literals = list(_literals(shortened))
     labels = [*filter(LABEL.fullmatch, whole)]
     if labels:  # also those of a call
@@ -137,10 +137,16 @@ def _of_template(template: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(IN_TEMPLATE.findall(template)))
 
 
+def unemphasized(word: str) -> str:
+    """The label in a word like `**Action:**`: labels are recognized whatever Markdown's marks are around them."""
+    label = word.replace("**", "")
+    return label if LABEL.fullmatch(label.strip()) else word
+
+
 def _literals(value: object) -> Iterator[str]:
     """Every text in a dialect's value, except its name and its defaults for reading."""
     if isinstance(value, str):
-        yield value
+        yield unemphasized(value)
     elif isinstance(value, tuple):
         for item in cast("tuple[object, ...]", value):
             yield from _literals(item)

@@ -32,13 +32,15 @@ class Brackets:
     """The open brackets, the innermost last; `follow` is what may come after the outermost, and `beyond` those words of
     it that end the call wherever they come."""
 
-    __slots__ = ("beyond", "follow", "hole", "nested", "stack")
+    __slots__ = ("beyond", "follow", "hole", "nested", "odd", "stack")
 
     def __init__(self, hole: Keywords, follow: tuple[str, ...], beyond: tuple[str, ...]) -> None:
         self.hole, self.follow, self.beyond = hole, follow, beyond
         self.stack: list[Frame] = []
         self.nested = False
         """Whether a bracket was directly in one of its kind."""
+        self.odd = False
+        """Whether the string that may end has a quote inside."""
 
     def push(self, frame: Frame) -> None:
         self.nested |= bool(self.stack) and self.stack[-1].close == frame.close
@@ -55,6 +57,7 @@ class Brackets:
         c = text[j]
         if in_key:
             return c in ":="
+        self.odd = odd
         legal = self.legal(text, j, closed) if self.stack else False
         if legal is False and j > i and self.hole.escapes and not odd:
             return joins(text, j, closed)
@@ -92,6 +95,8 @@ class Brackets:
     def call_ends(self, text: str, i: int, j: int, closed: bool) -> bool | None:
         """Whether the visible text at `j` may follow the outermost bracket, which closes before `i`."""
         here = not self.follow or comes(text, j, self.follow, closed)
+        if all((here is False, text[j] in "#;", self.hole.escapes)):  # a comment, or another call
+            return not self.odd
         if here is False and text[j] in ",;" and not self.hole.escapes:  # another call between the same marks
             later = next_visible(text, j + 1, closed)
             return None if later is None else later >= 0 and comes(text, later, self.follow, closed)

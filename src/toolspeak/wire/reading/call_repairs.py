@@ -4,7 +4,7 @@ A repair never guesses at an argument. Repairs inside JSON values are in `json_r
 python-literal, trailing-comma, bare-key, raw-control, bad-escape, lone-surrogate), those of tags in `holes.tag_reader`
 (other-tags, quoted-key, wrapped-arguments), those of a call's object in `holes.json_call_reader` (no-arguments,
 unclosed-object, which `json_value` has as well, collapsed-call). The rest are here: missing-closer, stray-closer, fence,
-list, ignored-item, no-calls.
+list, ignored-item, no-calls, comment.
 
 An incomplete call is reported with whole=False (rules cut, malformed). So is one of which a part was dropped, or that
 is ambiguous (the rules in `state.DOUBTFUL`): a repair is only valid if it accounts for all the text of the call.
@@ -31,6 +31,8 @@ COMMA = (",", "]", "{")
 """What ends a word in a list."""
 MOST = 8
 """The most closers in sequence that are taken for duplicates."""
+COMMENT = 40
+"""The most characters of a comment in a note."""
 
 
 def missing(s: State, word: str, legal: tuple[str, ...]) -> Scan[bool]:
@@ -55,6 +57,16 @@ def skip_scalars(s: State) -> Scan[None]:
         item = (yield from short_string(s)) if c in ENDS else (yield from token(s, marks(COMMA)))[0].strip()
         yield from expect(s, ",")
         s.note("ignored-item", item)
+
+
+def skip_comments(s: State, ends: tuple[str, ...]) -> Scan[None]:
+    """Skips comments of Python, each up to the end of its line or to one of `ends`, with a note. Without `ends`, a number
+    sign begins none."""
+    while (yield from at(s, "#")) if ends else False:
+        pieces: list[str] = []
+        hit = yield from until(s, marks(ends), pieces.append)
+        s.pos -= len(hit) if hit else 0
+        s.note("comment", "".join(pieces).strip()[:COMMENT])
 
 
 @lru_cache(1024)

@@ -16,21 +16,32 @@ from ..holes import ARGUMENTS, json_call, numbered_name
 from ..holes.hole import Tail
 from ..holes.parameter_tag_variants import unquoted
 from .call_form_words import Form, first_words, name_ends, words_of
-from .call_repairs import IDENTIFIER, behind, closing, follows, missing, note_half_name, skip_scalars, trailing
+from .call_repairs import (
+    IDENTIFIER,
+    behind,
+    closing,
+    follows,
+    missing,
+    note_half_name,
+    skip_comments,
+    skip_scalars,
+    trailing,
+)
+from .fences import language
 from .lexicon import Program
 from .lookahead import ahead
+from .open_ended import ended_by
 from .openers import Entry
-from .quotations import language
 from .shapes import fitting
-from .source import CAP, Malformed, Marks, Scan, at, beginning, blank, expect, following, literal_words, marks, token
+from .source import CAP, Malformed, Marks, Scan, at, blank, expect, following, literal_words, marks, token
 from .state import NAMED, Call, State, may_name
 
-BELONGS = "{,:+\"'"
-"""Characters that begin a further part of a call that nothing closes: another object, key or value."""
 CONTROL = ("<|", "<｜")
 """Beginnings of marks that nobody quotes: without a call between them they are dropped, not kept as text."""
-QUOTES = "\"'"
-"""Quotes that may surround a name."""
+MARKDOWN = "`*"
+"""Characters with which Markdown emphasizes a name."""
+QUOTES = f"\"'{MARKDOWN}"
+"""Characters that may surround a name."""
 HALF_ENTITY = re.compile(r"&#?\w*\Z").sub
 
 
@@ -61,7 +72,7 @@ def section(s: State, p: Program, word: str, thinking: bool) -> Scan[None]:
     if not entry.formal:
         for w in literal_words(entry.close):
             yield from at(s, w)
-    yield from _ended_by(s, p, any(ends))
+    yield from ended_by(s, p, any(ends))
 
 
 def _opened_list(s: State, p: Program, entry: Entry) -> Scan[tuple[Entry, list[str]]]:
@@ -76,26 +87,6 @@ def _opened_list(s: State, p: Program, entry: Entry) -> Scan[tuple[Entry, list[s
         yield from skip_scalars(s)
         return replace(entry, forms=(marked[1:2],), eaten=0), ["]", *words_of(marked[2:])]
     return entry, []
-
-
-def _ended_by(s: State, p: Program, closed: bool) -> Scan[None]:
-    """The section is over. Its last call ends here, unless what follows decides whether it is one. If the closer of a
-    value follows, the value may have gone on to it."""
-    if p.value_closers and (closer := (yield from at(s, *p.value_closers, eat=False))):
-        s.note("trailing-text", closer)
-    if s.complete_call and not s.complete_call.open_ended:
-        if not (s.text_before_call or s.closer):
-            s.end_complete_call()
-    elif s.complete_call and not closed:
-        yield from _unclosed(s, p)
-
-
-def _unclosed(s: State, p: Program) -> Scan[None]:
-    """The call has no closer. Takes note of what follows if that may belong to it. Without a brace, anything may."""
-    c = yield from following(s)
-    belongs = c in BELONGS or (s.complete_call is not None and s.complete_call.unclosed)
-    if c and belongs and (c != "{" or c not in p.legal) and not (yield from follows(s, p.legal)):
-        s.note("trailing-text", (yield from beginning(s)))
 
 
 def _marked(p: Program, entry: Entry) -> Form | None:
@@ -150,6 +141,8 @@ def _spelling(s: State, p: Program) -> Scan[Form]:
 
 def calls(s: State, p: Program, entry: Entry, kind: Call, listed: bool, several: bool) -> Scan[None]:
     """Reads the calls of a section, all of one `kind`: there may be `several`."""
+    if not s.text[s.pos : s.pos + 1].strip("# \n"):  # there are many openers without calls, and few comments
+        yield from skip_comments(s, p.comment_ends)
     yield from shaped(s, p, entry, kind, s.recorded_length())
     while place := (yield from _another_ahead(s, p)):
         yield from another(s, p, kind, place)
@@ -186,16 +179,17 @@ def more(s: State, p: Program, entry: Entry, kind: Call, listed: bool) -> Scan[N
     """Reads the calls after the first."""
     firsts = tuple(w for form in entry.forms for w in first_words(form))
     named = any(form[0] is NAME for form in entry.forms)
-    glue = (",", *literal_words(p.d.between))
     kind = _later(kind, entry, listed)
     while True:
+        yield from skip_comments(s, p.comment_ends)
         s.start_recording()
         s.no_reread = False
-        separated = yield from at(s, *glue)
+        separated = yield from _separator(s, p)
         if separated and listed and (yield from at(s, "]", eat=False)):
             return s.note("trailing-comma")
         bare = named and bool(separated or (entry.close and not listed))
         if not (yield from _begins(s, firsts, bare)):
+            s.pending_notes.clear()
             return s.give_back()
         try:
             yield from shaped(s, p, entry, kind, s.recorded_length())
@@ -205,6 +199,14 @@ def more(s: State, p: Program, entry: Entry, kind: Call, listed: bool) -> Scan[N
             s.truncated = s.truncated or (s.closed and not kind.guard)
             s.drop_notes()
             return s.give_back()  # earlier calls stay, the rest is text
+
+
+def _separator(s: State, p: Program) -> Scan[str]:
+    """Consumes what separates calls, and a comment behind it."""
+    separator = yield from at(s, *p.separators)
+    if separator:
+        yield from skip_comments(s, p.comment_ends)
+    return separator
 
 
 def _later(kind: Call, entry: Entry, listed: bool) -> Call:
@@ -335,7 +337,7 @@ def _slot(s: State, p: Program, slot: Slot, call: Call, rest: Form) -> Scan[None
 
 def _take_name(s: State, call: Call, text: str, hit: str, rest: Form) -> None:
     """Sets the call's name, and starts the call unless its id may follow."""
-    if (bare := unquoted(text).removesuffix(">").rstrip()) != text and s.tool_of(bare):
+    if (bare := unquoted(text.strip(MARKDOWN)).removesuffix(">").rstrip()) != text and s.tool_of(bare):
         s.note("other-tags", text)
         text = bare
     if call.name is None or not call.started:
@@ -361,7 +363,9 @@ def _name(s: State, text: str, hit: str, to: str | None, rest: Form) -> str:
 def _name_check(begins: Callable[[str], bool], slot: Slot) -> Callable[[str], bool] | None:
     """A check whether the beginning of a text may be a name. The tag around it may be self-closing, and it may have
     entities."""
-    return (lambda seen: begins(unescape(HALF_ENTITY("", seen)).rstrip("/> ").strip(QUOTES))) if slot is NAME else None
+    return (
+        (lambda seen: begins(unescape(HALF_ENTITY("", seen)).rstrip("/> \n").strip(QUOTES))) if slot is NAME else None
+    )
 
 
 def _maybe(s: State, p: Program, part: Maybe, call: Call, rest: Form) -> Scan[None]:

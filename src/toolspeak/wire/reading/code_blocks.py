@@ -14,8 +14,9 @@ from dataclasses import fields
 from functools import partial
 
 from .call_repairs import only
+from .fences import language
 from .lexicon import Program
-from .quotations import CodeBlock, language
+from .quotations import CodeBlock
 from .source import SPACE, Scan, at
 from .state import State
 from .surroundings import LONG, shows, surrounding

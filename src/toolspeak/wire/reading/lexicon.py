@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-from ..dialect import NAME, Dialect, Header, JsonCall
+from ..dialect import NAME, Dialect, Header, JsonCall, Keywords
 from ..thought_tags import thought_tags
 from .call_form_words import before_name, first_words, value_closers
 from .head_words import bare_heads, body_begins, channels, route, vocabulary
@@ -51,6 +51,7 @@ class Program:
     - `named`: a message may begin with only a tool's name
     - `unframed` ends a thought that was none; `closers` end a thought, `drafts` begin a call in one, `opening` are
       both
+    - `separators` may stand between calls; `comment_ends` end a comment beside calls that are Python
     - `closers_of_calls` close a call; `strays` are closers that a model may write once too often
     - `starts` begin messages, `ends` end them; `bare` may begin a message without its start, with only a name before
       the body; `body` begins the body of a call
@@ -95,6 +96,8 @@ class Program:
         self.strays = _strays(d) if calls else ()
         self.closers_of_calls = _closers(d)
         self.again = _again(d)
+        self.comment_ends = _comment_ends(d)
+        self.separators = _separators(d)
         self.value_closers = value_closers(d.call)
         self.call_words = before_name(d.call, self.starts[:1])
         self.unframed = (*(w for w, kind in self.fresh.items() if kind == FRAME), *(formal if not d.guard else ()))
@@ -111,7 +114,13 @@ class Program:
     def _after_unclosed(self, d: Dialect) -> tuple[str, ...]:
         """What may follow a call that was not closed. A comment may belong to it."""
         first = (word for word, kind in self.fresh.items() if kind != CODE)
-        behind = (*first, *self.after, *self.unthink, *(c for _, c in d.fences), *literal_words(d.close))
+        behind = (
+            *first,
+            *map(str.strip, self.after),
+            *self.unthink,
+            *(c for _, c in d.fences),
+            *literal_words(d.close),
+        )
         return tuple(w for w in dict.fromkeys(behind) if len(w) > 1 or w in self.entries)
 
     def _messages(self, header: Header | None, calls: bool) -> None:
@@ -292,6 +301,20 @@ def turn_ends(d: Dialect) -> tuple[str, ...]:
     """The marks of the end of a reply that close no call."""
     closers = (d.call[-1] if d.call else "", d.close, *(d.header.ends if d.header else ()))
     return tuple(word for word in d.stop if word not in closers)
+
+
+def _separators(d: Dialect) -> tuple[str, ...]:
+    """What may stand between calls."""
+    return (",", *((";",) if _comment_ends(d) else ()), *literal_words(d.between))
+
+
+def _comment_ends(d: Dialect) -> tuple[str, ...]:
+    """What ends a comment beside calls that are written as Python; () if they are not."""
+    holes = [part for part in d.call if isinstance(part, Keywords)]
+    if not any((hole.escapes, hole.assign) == (True, "=") for hole in holes):
+        return ()
+    ends = ("\n", FENCE, *_closers(d))
+    return (*ends, *(d.items[2].strip() + end for end in ends)) if d.items else ends
 
 
 def _closers(d: Dialect) -> tuple[str, ...]:

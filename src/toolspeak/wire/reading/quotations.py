@@ -7,28 +7,14 @@ from collections.abc import Callable
 from typing import cast
 
 from ...events import TextDelta
+from .fences import language
 from .lexicon import CODE, END, FENCE, TEXT, Program
 from .source import Scan, at, literal_words, marks, peek, until
 from .state import State
 
 OPEN = ("<!--", "~~~", "\n~~~")
 """Openers of blocks that span lines until they are closed."""
-MOST = 24
-"""The most letters of a code block's language."""
-LANGUAGE = re.compile(rf"[\w+-]{{1,{MOST + 1}}}").match
 BACKTICKS = cast("Callable[[str, int], re.Match[str]]", re.compile("`*").match)
-
-
-def language(s: State) -> Scan[None]:
-    """Consumes the language after a fence."""
-    while True:
-        m = LANGUAGE(s.text, s.pos)
-        end = m.end() if m else s.pos
-        if end < len(s.text) or end - s.pos > MOST or s.closed:
-            if s.text[end : end + 1] == "\n":
-                s.pos = end
-            return
-        yield
 
 
 class CodeBlock:

@@ -1,0 +1,65 @@
+"""Decides whether what follows a section of calls may belong to its last call, above all if nothing closes that call.
+
+Then words may follow on the next line, since models go on with a comment. What they may not be is a part of the call:
+
+- A further object, key or value belongs to it, and so does anything behind an object without its brace.
+- Where arguments may be a text, such as in `Action Input: …`, the rest of the line may be one, and a text may go on in the
+  next paragraph.
+"""
+
+from __future__ import annotations
+
+from ..dialect import Json
+from .call_repairs import follows
+from .lexicon import Program
+from .next_mark import marked_to_its_end
+from .source import SPACE, Scan, at, beginning, following
+from .state import Call, State
+
+BELONGS = "{,:+\"'"
+"""Characters that begin a further part of a call that nothing closes: another object, key or value."""
+TEXT_OR_OBJECT = Json(plain=True)
+ENDS = ".;)]}"
+"""What may end a line behind a call: a period, or a bracket too many."""
+
+
+def ended_by(s: State, p: Program, closed: bool) -> Scan[None]:
+    """The section is over. Its last call ends here, unless what follows decides whether it is one. If the closer of a
+    value follows, the value may have gone on to it."""
+    closer = (yield from at(s, *p.value_closers, eat=False)) if p.value_closers else ""
+    if closer:
+        s.note("trailing-text", closer)
+    call = s.complete_call
+    if call is None:
+        return
+    if not call.open_ended:
+        if not any((s.text_before_call, s.closer)):
+            s.end_complete_call()
+    elif not closed:
+        yield from _unclosed(s, p, call)
+
+
+def _unclosed(s: State, p: Program, call: Call) -> Scan[None]:
+    """The call has no closer. Takes note of what follows if that may belong to it."""
+    c = yield from following(s)
+    if c and not (yield from _is_other(s, p, call, c)):
+        s.note("trailing-text", (yield from beginning(s)))
+
+
+def _is_other(s: State, p: Program, call: Call, c: str) -> Scan[bool]:
+    """Whether what follows, beginning with `c`, is no part of the call: another call, a text, or what may follow a call."""
+    belongs = any((call.unclosed, c in BELONGS))
+    if not belongs:
+        belongs = (yield from _same_line(s)) if p.d.call[-1] == TEXT_OR_OBJECT else False
+    if any((not belongs, c == "{" in p.legal)):
+        return True
+    return (yield from follows(s, p.legal))
+
+
+def _same_line(s: State) -> Scan[bool]:
+    """Whether the line goes on with more than control markers, a period or brackets."""
+    if "\n" in SPACE(s.text, s.pos)[0]:
+        return False
+    if (yield from marked_to_its_end(s)):
+        return False
+    return (yield from beginning(s)).strip(ENDS) != ""
