@@ -87,7 +87,9 @@ class Program:
         self.unthink: tuple[str, ...] = ()
         self._control(d)
         self._thoughts(d, calls)
-        self.beyond = tuple(word for word in self.fresh if word != "[")  # it may begin a mark of another family
+        beyond = dict(self.fresh)
+        beyond.pop("[", None)  # it may begin a mark of another family
+        self.beyond = tuple(beyond)
         self.beyond_fence = (*d.stop, *dict.fromkeys(self.fences.values()))
         self.marks = marks(tuple(self.inside), "\n") if self.inside else None
         self.block = self._in_block()
