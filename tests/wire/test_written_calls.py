@@ -9,6 +9,7 @@ from wire_cases import merged, stream
 from toolspeak.types import Reply, Tool
 from toolspeak.wire.dialect import Dialect
 from toolspeak.wire.reading.collect import collect
+from toolspeak.wire.reading.lexicon import program
 
 TEXT = {"type": "string"}
 TOOLS = (
@@ -43,3 +44,13 @@ def test_a_call_after_another_runs(d: Dialect) -> None:
     calls = [("write", {"path": "/t.md", "content": "A call."}), ("delete_file", {"path": "/data"})]
     if d.between or d.items or d.close:
         assert [call.whole for call in read(d, wire(d, *calls)).calls] == [True, True]
+
+
+@pytest.mark.parametrize("d", [d for d in TALKING if program(d, True).value_closers], ids=lambda d: d.name)
+def test_no_call_is_whole_whose_closers_its_value_quotes(d: Dialect) -> None:
+    """It ran with the value up to the quotation."""
+    call = wire(d, ("delete_file", {"path": "MARK"})).strip()
+    closers = call.partition("MARK")[2].strip()
+    for quoted in ("END = '{}'\nb = 1", 'END = "{}"', "It ends with `{}` then.", "x{0}{0}"):
+        text = call.replace("MARK", quoted.format(closers, closers))
+        assert not any(one.whole for one in read(d, text).calls), quoted

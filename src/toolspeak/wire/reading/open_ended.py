@@ -13,11 +13,12 @@ from ..dialect import Json
 from .call_repairs import follows
 from .lexicon import Program
 from .next_mark import marked_to_its_end
-from .source import SPACE, Scan, at, beginning, following
+from .source import SPACE, Scan, at, beginning, following, peek
 from .state import Call, State
 
 BELONGS = "{,:+\"'"
 """Characters that begin a further part of a call that nothing closes: another object, key or value."""
+QUOTES = ("'", '"', "`")
 TEXT_OR_OBJECT = Json(plain=True)
 ENDS = ".;)]}"
 """What may end a line behind a call: a period, or a bracket too many."""
@@ -26,9 +27,8 @@ ENDS = ".;)]}"
 def ended_by(s: State, p: Program, closed: bool) -> Scan[None]:
     """The section is over. Its last call ends here, unless what follows decides whether it is one. If the closer of a
     value follows, the value may have gone on to it."""
-    closer = (yield from at(s, *p.value_closers, eat=False)) if p.value_closers else ""
-    if closer:
-        s.note("trailing-text", closer)
+    if p.value_closers and (goes_on := (yield from _value_goes_on(s, p))):
+        s.note("trailing-text", goes_on)
     call = s.complete_call
     if call is None:
         return
@@ -37,6 +37,16 @@ def ended_by(s: State, p: Program, closed: bool) -> Scan[None]:
             s.end_complete_call()
     elif not closed:
         yield from _unclosed(s, p, call)
+
+
+def _value_goes_on(s: State, p: Program) -> Scan[str]:
+    """What shows that a value between tags contains the closers of its call: the closer of a value comes once more, or
+    directly behind them the end of a quotation, such as in `END = '</parameter></function></tool_call>'`."""
+    closer = yield from at(s, *p.value_closers, eat=False)
+    if closer:
+        return closer
+    quote = yield from peek(s, 1)
+    return quote if quote in QUOTES else ""
 
 
 def _unclosed(s: State, p: Program, call: Call) -> Scan[None]:
