@@ -43,24 +43,22 @@ def test_what_waits_for_a_locked_file_waits_once(database: Database, monkeypatch
             connection.execute("INSERT INTO t VALUES (1)")
 
     assert sqlite.WAIT <= 5
-
-    def write_first() -> None:
-        try:
-            write()
-        finally:
-            monkeypatch.setattr(sqlite, "WAIT", FOREVER)
-
     monkeypatch.setattr(sqlite, "WAIT", 0.05)
-    database.submit(database.connected).result()
+    statements: list[str] = []
+    database.submit(lambda: database.connected().set_trace_callback(statements.append)).result()
     with closing(sqlite3.connect(database._path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        begin = threading.Event()
-        database.submit(begin.wait)
-        first, *rest = [database.submit(write_first), *(database.submit(write, owner=str(i)) for i in range(20))]
+        started, begin = threading.Event(), threading.Event()
+        database.submit(lambda: (started.set(), begin.wait()))
+        started.wait()  # else the other owners would have their turn before the first transaction
+        first, *rest = [database.submit(write), *(database.submit(write, owner=str(i)) for i in range(20))]
         begin.set()
         for future in (first, *rest):
             with pytest.raises(sqlite3.OperationalError, match="locked"):
                 future.result()
+        waits = [int(one.rpartition(" ")[2]) for one in statements if "busy_timeout" in one]
+        assert waits == [50, *[0] * 20]
+        monkeypatch.setattr(sqlite, "WAIT", FOREVER)
         later = database.submit(write)
         assert not later.done()
         other.execute("COMMIT")
