@@ -26,6 +26,25 @@ CERTAIN = {
     "it\\'s \\d": "it's \\d",
     "echo \\$HOME\\nls": "echo \\$HOME\nls",
 }
+DOC = '    \\"\\"\\"One.\\n    Two.\\n    \\"\\"\\"\\n'
+CODE = [
+    'import re\\nprint(\\"x\\")\\nre.sub(r\\"\\d+\\", \\"\\", s)\\n',
+    "def f():\\n" + DOC + '    return re.match(r\\"\\s*\\w\\.\\d\\", x)\\n',
+    'x = 1;\\ny = s.replace(/\\s+/g, \\"\\");\\n\\n',
+    'a = \\"b\\"\\n' * 300 + 'if x:\\n\\treturn re.split(\\"\\W\\", x)\\n',
+]
+"""Code whose quotes and lines are escaped, and whose regular expressions are not."""
+NOT_CERTAIN = [
+    'cd \\"C:\\new\\data\\"\\n',
+    'cd C:\\new\\data && echo \\"x\\"\\n',
+    'findstr \\"\\d\\" temp\\new.txt',
+    'copy temp\\new.txt \\"D:\\data dir\\"\\n',
+    'print(\\"a\\n\\", re.sub(\\"\\d\\", x))\\n',
+    're.sub(r\\"\\bfoo\\d+\\", \\"\\", s)\\n',
+    're.sub(r\\"\\d\\n\\", \\"\\", s)\\n',
+    'x = re.sub(\\"' + "a" * 600 + '\\d\\", x)\\n',
+]
+"""Texts in which an escape may be none, though a quote is escaped."""
 
 PYTHON = [d for d in TALKING if any(isinstance(part, Keywords) and part.escapes for part in d.call)]
 
@@ -44,6 +63,25 @@ def test_a_string_with_escapes_and_one_that_is_none_is_not_whole(d: Dialect) -> 
         else:
             assert [call.whole for call in reply.calls] == [False]
             assert "half-escaped" in rules(reply)
+
+
+def check_code(d: Dialect, before: str, behind: str, quote: str) -> None:
+    for value in (*CODE, *NOT_CERTAIN):
+        text = before + value.replace('"', quote) + behind
+        events = stream(d, [text], TOOLS)
+        for chunks in cuts(text, random.Random(value)):
+            assert merged(stream(d, chunks, TOOLS)) == merged(events)
+        reply = collect(events)
+        assert [call.whole for call in reply.calls] == [value in CODE], value
+        if value in CODE:
+            content = value.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', quote)
+            assert reply.calls[0].arguments == {"path": content}
+
+
+@pytest.mark.parametrize("d", [*QUOTING, *PYTHON], ids=lambda d: d.name)
+def test_code_with_escaped_quotes_and_lines_may_have_regular_expressions_that_are_not_escaped(d: Dialect) -> None:
+    before, _, behind = wire(d, ("write", {"path": "VALUE"})).partition("VALUE")
+    check_code(d, before, behind, before[-1])
 
 
 def test_a_string_in_a_json_string_is_not_whole_either() -> None:

@@ -286,7 +286,7 @@ class JsonReader(Machine):
         else:
             self.repair(m, "single-quotes" if quote == "'" else "smart-quotes", '"')
         self.quote, self.mode = quote, self.content
-        self.watch.begin()
+        self.watch.begin(quote=quote)
         return True
 
     def content(self) -> bool:
@@ -320,7 +320,7 @@ class JsonReader(Machine):
         """The string has ended."""
         if self.watch.open and self.note:
             self.note("missing-quote", missing_quotes.DETAIL)
-        if self.watch.half_escaped and self.note:
+        if self.watch.half_escaped() and self.note:
             self.note("half-escaped", "")
         self.s.pos += 1
         self.emit('"')
@@ -362,7 +362,7 @@ class JsonReader(Machine):
         if repair is None:
             return False
         s.pos += repair[1]
-        self.watch.escape(pair, repair[2] == "bad-escape")
+        self.watch.escape(pair, repair[2] == "bad-escape", repair[1])
         self.emit(repair[0])
         if repair[2]:
             note("bad-escape" if repair[1] == len(pair) else "lone-surrogate", pair if repair[1] == len(pair) else "")

@@ -73,7 +73,7 @@ class StringReader(Machine):
         self.quote = self.syntax.quotes["r" + quote if "r" in prefix else quote]
         self.s.pos = opener.end()
         self.mode = self.content
-        self.watch.begin()
+        self.watch.begin(quote=quote)
         self.formatted, self.placeholder = "f" in prefix, False
         if not joined:
             self.odd = False
@@ -145,7 +145,7 @@ class StringReader(Machine):
         means the value of a variable."""
         if self.placeholder:
             self.note("expression", "a placeholder in an f-string")
-        if self.watch.half_escaped:
+        if self.watch.half_escaped():
             self.note("half-escaped", "")
 
     def another(self) -> bool:
@@ -164,7 +164,7 @@ class StringReader(Machine):
             self.note("lone-surrogate", "")
         self.emit(escaped(text))
         if self.quote.slash == "escape":
-            self.watch.escape(s.text[s.pos : s.pos + 2], text == "\\")
+            self.watch.escape(s.text[s.pos : s.pos + 2], text == "\\", size)
         s.pos += size
         return True
 

@@ -8,13 +8,15 @@ also what the decoder passes on without the readers. Of many pieces the part is 
 result does not depend on how the text is cut.
 
 A string with a backslash before a letter that it does not escape (`C:\\new\\data`, written with single backslashes) was
-probably not escaped at all: its other escapes have two readings then, and nobody knows which of both is meant.
+probably not escaped at all: its other escapes have two readings then, and nobody knows which of both is meant, unless it
+is `EscapedCode`.
 """
 
 from __future__ import annotations
 
 import re
 
+from .escaped_code import EscapedCode, stand_in
 from .source import CAP, GAP, SPACE, Delta, Search, Source
 
 DETAIL = "a quote inside a string is not escaped, or the quote that ends the string is missing"
@@ -34,8 +36,6 @@ QUOTATION = re.compile(r"""[\s(\[{=<,:]?"[^\s"'()\[\]{},.;:!?]""").fullmatch
 ESCAPE = re.compile(r"\\[\\bfnrtu]").search
 PYTHON_ESCAPE = re.compile(r"\\[\\abfnrtvxuU0-7\n]").search
 """Match an escape that an unescaped text may contain by chance, in JSON and in Python."""
-UNKNOWN = "\\."
-"""Stands in the content for an escape that was read by itself."""
 
 
 class Watch:
@@ -43,32 +43,33 @@ class Watch:
 
     `content` is that since the last such quote, which counts as a comma; or its end, if it is long. `key`: the last
     quote may have begun the key of a member. `open`: the quotations inside the string that are not closed. `unknown`: it has
-    an escape that is none; `escaped`: earlier content has one.
+    an escape that is none; `escaped`: earlier content has one. So many characters of the content are `retained` earlier
+    ones, which `code` has read.
     """
 
-    __slots__ = ("_begins", "_escape", "content", "escaped", "key", "open", "unknown")
+    __slots__ = ("_begins", "_escape", "code", "content", "escaped", "key", "open", "retained", "unknown")
 
     def __init__(self, named: bool) -> None:
         self._begins, self._escape = (NAMED, PYTHON_ESCAPE) if named else (QUOTED, ESCAPE)
-        self.content = ""
-        self.key = self.escaped = self.unknown = False
-        self.open = 0
+        self.begin()
 
-    def begin(self, piece: str = "") -> None:
-        """A string begins, with this piece of its content."""
+    def begin(self, piece: str = "", quote: str = '"') -> None:
+        """A string between these quotes begins, with this piece of its content."""
         self.content, self.key, self.open = piece, False, 0
         self.escaped = self.unknown = False
+        self.code, self.retained = EscapedCode(quote), 0
 
-    def escape(self, pair: str, unknown: bool) -> None:
-        """An escape that is read by itself begins with this pair."""
-        self.content += UNKNOWN
+    def escape(self, pair: str, unknown: bool, size: int) -> None:
+        """An escape of this size, which is read by itself, begins with this pair."""
+        self.content += stand_in(pair, unknown, size)
         self.unknown |= unknown and pair[1:].isalnum()  # `\$` and `\.` beside `\n` are common in code
         self.escaped |= bool(self._escape(pair)) > unknown
 
-    @property
     def half_escaped(self) -> bool:
-        """Whether the string has escapes, and one that is none."""
-        return self.unknown and self.escaped | (self._escape(self.content) is not None)
+        """Whether the string has escapes, and one that is none, and is not certainly code."""
+        if not self.unknown or not self.escaped | (self._escape(self.content) is not None):
+            return False
+        return not self.code.certain(self.content[self.retained :])
 
     def let_pass(self, s: Source, search: Search, delta: Delta | None) -> None:
         """Lets further content pass at once, up to what `search` finds."""
@@ -80,8 +81,10 @@ class Watch:
     def shorten(self) -> None:
         """Keeps of the content what may begin a member."""
         self.escaped |= self._escape(self.content) is not None
+        self.code.read(self.content[self.retained :])
         member = self._member()
         self.content = self.content[-1:] if member is None else "," + member
+        self.retained = len(self.content)
 
     def _member(self) -> str | None:
         """The content since the last comma or quote; None if no member begins like this."""
@@ -97,7 +100,7 @@ class Watch:
         self.escaped |= self._escape(self.content) is not None
         name = None if member is None else member.strip(BRACKETS)
         begins, ends = name == "", self.key & (after == ":")
-        self.content, self.key = ",", begins | (after == ",")
+        self.content, self.key, self.code.match = ",", begins | (after == ","), None
         return begins, ends, name
 
 
