@@ -35,20 +35,36 @@ COMMENT = 40
 """The most characters of a comment in a note."""
 
 
-def missing(s: State, word: str, legal: tuple[str, ...]) -> Scan[bool]:
-    """Handles a closer that is not where it should be: there are extra brackets before it, or it is missing (returns
-    False). After a missing one, the end or one of `legal` must follow; otherwise the call has more than was read."""
+def missing(s: State, word: str, legal: tuple[str, ...], openers: tuple[str, ...] = ()) -> Scan[bool]:
+    """Handles a closer that is not where it should be: there are extra brackets before it, one of the `openers` of calls
+    is in its place, or it is missing (returns False). After a missing one, the end or one of `legal` must follow;
+    otherwise the call has more than was read."""
     stray = ""
     half = _half(s, legal)
-    while not half and len(stray) < MOST and (bracket := (yield from at(s, *BRACKETS))):
+    openers = (*openers, word.replace("/", "", 1)) if "/" in word else openers
+    while not (opener := (yield from _opens_nothing(s, openers))) and not half and len(stray) < MOST:
+        bracket = yield from at(s, *BRACKETS)
+        if not bracket:
+            break
         stray += bracket
     if stray:
         s.note("stray-closer", stray)
+    if opener:
+        s.note("missing-closer", word)
+        s.note("stray-closer", opener)
+        return bool((yield from at(s, opener)))
     if half or not (yield from at(s, word)):
         s.note("missing-closer", word)
         yield from trailing(s, legal)
         return False
     return True
+
+
+def _opens_nothing(s: State, openers: tuple[str, ...]) -> Scan[str]:
+    """One of these words, if the end of the turn or the same word comes right behind it; else "". Consumes nothing."""
+    opener = yield from at(s, *openers, eat=False)
+    end = (yield from ahead(s, 0, (opener,))) if opener else 0
+    return opener if end > 0 and (yield from turn_over(s, end, (opener,))) else ""
 
 
 def skip_scalars(s: State) -> Scan[None]:
@@ -111,13 +127,13 @@ def _half(s: State, words: tuple[str, ...]) -> bool:
     return s.closed and i < len(s.text) < i + GAP and any(word.startswith(s.text[i:]) for word in words)
 
 
-def closing(s: State, closers: Sequence[str], legal: tuple[str, ...]) -> Scan[None]:
+def closing(s: State, closers: Sequence[str], legal: tuple[str, ...], openers: tuple[str, ...] = ()) -> Scan[None]:
     """Reads what closes a section: the list, the section itself, the fence around it."""
     words = [word for closer in closers for word in literal_words(closer)]
     for word in words:
         present = bool((yield from at(s, word)))
         if not present:
-            present = yield from missing(s, word, (*words, *legal))
+            present = yield from missing(s, word, (*words, *legal), openers)
         if s.complete_call:
             s.complete_call.open_ended = not present
 

@@ -68,7 +68,7 @@ def section(s: State, p: Program, word: str, thinking: bool) -> Scan[None]:
     several = any((closers, fence, bare, entry.section, p.d.between.strip()))
     yield from calls(s, p, entry, Call(p.d.guard or strict, strict), bool(closers), several)
     ends = [*closers, entry.close if entry.formal else "", fence]
-    yield from closing(s, ends, p.legal)
+    yield from closing(s, ends, p.legal, p.marked)
     if not entry.formal:
         for w in literal_words(entry.close):
             yield from at(s, w)
@@ -311,7 +311,7 @@ def _words(s: State, p: Program, part: str, call: Call, eaten: int) -> Scan[None
         if i >= eaten and not (yield from at(s, w)):
             if not call.filled:
                 raise Malformed(f"expected {w!r}")
-            call.open_ended = not (yield from missing(s, w, (*words, *p.legal)))
+            call.open_ended = not (yield from missing(s, w, (*words, *p.legal), p.marked))
 
 
 def _ends(p: Program, rest: Form) -> Marks:

@@ -66,6 +66,7 @@ class Program:
         self.quotations: dict[str, str] = {}
         self.element = ""
         self.openers = tuple(self.entries)
+        self.marked = tuple(word for word, entry in self.entries.items() if entry.formal and len(word) > 2)
         self.tags: Mapping[str, str] = thought_tags(d.thinking) if d.thinking else {}
         self.spelled = spelled(d)
         self.fences = {o: c for o, c in d.fences if o not in self.entries} if self.entries else {}
