@@ -130,11 +130,24 @@ def _pass_thought(s: State, p: Program, end: str) -> Scan[str | None]:
 
 def _visible_until(s: State, p: Program, ends: tuple[str, ...], message: bool) -> Scan[str]:
     """Passes on quoted text up to one of `ends`, which is consumed. Returns "" if the enclosing message or the text
-    ends first. A quoted `message` has its own end."""
-    wanted = marks((*ends, *p.starts, *p.ends), "\n")
+    ends first. A quoted `message` has its own end. A quoted line that begins a call extends to the end of the paragraph,
+    since many writers mark only the first line."""
+    calls = (*p.marked, *p.closers_of_calls, "`") if ends[0].isspace() else ()
+    wanted = marks((*ends, *p.starts, *p.ends, *calls), "\n")
+    begun = False
     while hit := (yield from until(s, wanted, s.emit_text, TextDelta)):
+        if hit == "\n" and begun:  # the call that the line begins is in the following lines
+            s.pos -= 1
+            ends, begun = ("\n\n",), False
+            wanted = marks((*ends, *p.starts, *p.ends, *calls), "\n")
+            continue
         if hit in ends:
             return hit
+        if hit in calls and hit not in p.ends:
+            begun = hit in p.marked
+            s.emit_text(hit)
+            yield from _pass_words(s, p.lead(hit))
+            continue
         over = hit in p.ends
         if over > message:
             s.pos -= len(hit)
