@@ -26,7 +26,7 @@ from .turn_over import turn_over
 
 IDENTIFIER = re.compile(r"[^\W\d][\w.-]*").fullmatch
 """Matches names of tools that are not offered; any other word that begins a message is text."""
-BRACKETS = ("}", "]")
+BRACKETS = ("}", "]", ")")
 COMMA = (",", "]", "{")
 """What ends a word in a list."""
 MOST = 8
@@ -43,7 +43,7 @@ def missing(s: State, word: str, legal: tuple[str, ...], openers: tuple[str, ...
     half = _half(s, legal)
     openers = (*openers, word.replace("/", "", 1)) if "/" in word else openers
     while not (opener := (yield from _opens_nothing(s, openers))) and not half and len(stray) < MOST:
-        bracket = yield from at(s, *BRACKETS)
+        bracket = yield from at(s, *(c for c in BRACKETS if c != word))
         if not bracket:
             break
         stray += bracket
@@ -140,16 +140,21 @@ def closing(s: State, closers: Sequence[str], legal: tuple[str, ...], openers: t
 
 def after_call(s: State, strays: tuple[str, ...], openers: tuple[str, ...]) -> Scan[None]:
     """Reads duplicate closers after a section, and whitespace at the end of the reply."""
+    yield from drop_strays(s, strays, openers)
+    yield from following(s)
+    end = SPACE(s.text, s.pos).end()
+    if s.closed and end == len(s.text) and end - s.pos <= GAP:
+        s.pos = end
+
+
+def drop_strays(s: State, strays: tuple[str, ...], openers: tuple[str, ...] = ()) -> Scan[None]:
+    """Drops duplicate closers, with a note for each. One that begins one of `openers` is none."""
     for _ in range(MOST):
         word = yield from at(s, *strays, *openers, eat=False)
         if word not in strays:
             break
         yield from at(s, word)
         s.note("stray-closer", word)
-    yield from following(s)
-    end = SPACE(s.text, s.pos).end()
-    if s.closed and end == len(s.text) and end - s.pos <= GAP:
-        s.pos = end
 
 
 def ends_inside(s: State, closers: tuple[str, ...]) -> bool:

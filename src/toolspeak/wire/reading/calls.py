@@ -20,6 +20,7 @@ from .call_repairs import (
     IDENTIFIER,
     behind,
     closing,
+    drop_strays,
     follows,
     missing,
     note_half_name,
@@ -123,6 +124,7 @@ def begin(s: State, p: Program, name: str, begun: bool) -> Scan[None]:
         yield from more(s, p, entry, Call(p.d.guard), False)
     for w in literal_words(p.d.close):
         yield from at(s, w)
+    yield from drop_strays(s, p.strays)
     yield from trailing(s, p.legal)
 
 
@@ -184,6 +186,8 @@ def more(s: State, p: Program, entry: Entry, kind: Call, listed: bool) -> Scan[N
         yield from skip_comments(s, p.comment_ends)
         s.start_recording()
         s.no_reread = False
+        if stray := (yield from at(s, "}", ")")):
+            s.note("stray-closer", stray)
         separated = yield from _separator(s, p)
         if separated and listed and (yield from at(s, "]", eat=False)):
             return s.note("trailing-comma")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-from ..dialect import NAME, Dialect, Header, JsonCall, Keywords
+from ..dialect import NAME, Dialect, Header, Json, JsonCall, Keywords
 from ..thought_tags import thought_tags
 from .call_form_words import before_name, first_words, value_closers
 from .head_words import bare_heads, body_begins, channels, route, vocabulary
@@ -295,7 +295,8 @@ def _again(d: Dialect) -> str:
 def _strays(d: Dialect) -> tuple[str, ...]:
     """The closers that a model may write once too often after a call."""
     last = d.call[-1]
-    ends = literal_words(last)[-1:] if isinstance(last, str) else ["}"] if isinstance(last, JsonCall) else []
+    bracket = ["}"] if isinstance(last, JsonCall | Json) else [last.close] if isinstance(last, Keywords) else []
+    ends = literal_words(last)[-1:] if isinstance(last, str) else bracket
     words = (*ends, *literal_words(d.close)[-1:])
     return (*words, d.items[2].strip()) if d.items else (*words, "]") if d.guard else words
 

@@ -1,0 +1,64 @@
+"""A closing bracket too many behind the arguments: it is dropped with a note, in all dialects."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from hard_cases import TOOLS, find
+from spoken import TALKING, wire
+from wire_cases import merged, rules, stream, told
+
+from toolspeak.dialects import get
+from toolspeak.types import Reply
+from toolspeak.wire.dialect import Dialect
+from toolspeak.wire.reading.collect import collect
+
+CALL = find("two words")
+FOUND = ("find", {"query": "two words"}, True)
+CLOSERS = re.compile(r"two words[^<\w]*?(?:<escape>|<\|\"\|>|['\"])[^}\])<\w]*([})](?:\s*[})])*)")
+"""Matches the end of the last value, and the brackets behind it."""
+
+
+def extra(d: Dialect, *others: tuple[str, dict[str, Any]]) -> str:
+    """A call with one of its last brackets doubled, and others behind it; "" if it has none."""
+    text = wire(d, CALL, *others)
+    end = CLOSERS.search(text)
+    return text[: end.end()] + end[1][-1] + text[end.end() :] if end else ""
+
+
+BRACKETS = [d for d in TALKING if extra(d) and d.name != "empower"]
+"""Dialects whose arguments end with brackets. In `empower` they are in a string."""
+MORE_KEYS = ("apriel", "apriel1.5", "mistral-v3", "mistral-nemo", "tool-json")
+"""Dialects in which a key of the call comes behind the arguments. It would be outside of the call."""
+
+
+def read(d: Dialect, text: str) -> Reply:
+    events = stream(d, [text], TOOLS)
+    for size in (1, 3, 7):
+        chunks = [text[i : i + size] for i in range(0, len(text), size)]
+        assert merged(stream(d, chunks, TOOLS)) == merged(events)
+    return collect(events)
+
+
+@pytest.mark.parametrize("d", BRACKETS, ids=lambda d: d.name)
+def test_a_bracket_too_many_is_dropped(d: Dialect) -> None:
+    for end in ("", "\n"):
+        reply = read(d, extra(d) + end)
+        if d.name in MORE_KEYS:
+            assert [call.whole for call in reply.calls] == [False]
+        else:
+            assert (told(reply), reply.text.strip(), reply.finish) == ([FOUND], "", "tool_calls")
+            assert rules(reply) == ["stray-closer"]
+
+
+@pytest.mark.parametrize("d", [d for d in BRACKETS if d.between or d.items or d.close], ids=lambda d: d.name)
+def test_the_next_call_is_read(d: Dialect) -> None:
+    if d.name not in MORE_KEYS:
+        assert told(read(d, extra(d, find("more")))) == [FOUND, ("find", {"query": "more"}, True)]
+
+
+def test_a_string_that_may_go_on_with_the_bracket_is_not_whole() -> None:
+    for text in ('[find(query="print("two"))]', '[find(query="a", "b"))]'):
+        assert [call for call in read(get("pythonic"), text).calls if call.whole] == [], text
