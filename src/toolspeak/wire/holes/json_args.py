@@ -112,7 +112,7 @@ def read_arguments(s: State, hole: Json, schema: Schema, tail: Tail) -> Scan[Non
     if not (yield from at(s, "{", '"', eat=False)):
         nothing = yield from _nothing(s, hole, follow)
         # A label that nothing closes is all that a model writes for a tool that lists no parameters.
-        closed = {"additionalProperties": False} | schema if _labels(tail.begin) and not tail.words else schema
+        closed = {"additionalProperties": False, **schema} if _labels(tail.begin) and not tail.words else schema
         if nothing or (ended(s) and holds_all(closed, set())):
             s.emit_arguments("{}")
             if s.open_call:

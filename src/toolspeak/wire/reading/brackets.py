@@ -92,12 +92,19 @@ class Brackets:
             return self.over(text, j, closed) if here is False else here
         return self.call_ends(text, i, j, closed)
 
-    def call_ends(self, text: str, i: int, j: int, closed: bool, extra: bool = False) -> bool | None:
-        """Whether the visible text at `j` may follow the outermost bracket, which closes before `i`."""
+    def call_ends(self, text: str, i: int, j: int, closed: bool) -> bool | None:
+        """Whether the visible text at `j` may follow the outermost bracket, which closes before `i`. It may be one such
+        bracket too many."""
+        here = self._follows_call(text, i, j, closed)
+        if any((here is not False, text[j] != self.stack[0].close, self.odd)):
+            return here
+        later = next_visible(text, j + 1, closed)
+        if later is None:
+            return None
+        return True if later < 0 else self._follows_call(text, j + 1, later, closed)
+
+    def _follows_call(self, text: str, i: int, j: int, closed: bool) -> bool | None:
         here = not self.follow or comes(text, j, self.follow, closed)
-        if here is False and text[j] == self.stack[0].close and not (self.odd or extra):  # a bracket too many
-            later = next_visible(text, j + 1, closed)
-            return None if later is None else later < 0 or self.call_ends(text, j + 1, later, closed, True)
         if all((here is False, text[j] in "#;", self.hole.escapes)):  # a comment, or another call
             return not self.odd
         if here is False and text[j] in ",;" and not self.hole.escapes:  # another call between the same marks

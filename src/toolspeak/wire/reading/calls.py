@@ -186,8 +186,6 @@ def more(s: State, p: Program, entry: Entry, kind: Call, listed: bool) -> Scan[N
         yield from skip_comments(s, p.comment_ends)
         s.start_recording()
         s.no_reread = False
-        if stray := (yield from at(s, "}", ")")):
-            s.note("stray-closer", stray)
         separated = yield from _separator(s, p)
         if separated and listed and (yield from at(s, "]", eat=False)):
             return s.note("trailing-comma")
@@ -206,7 +204,9 @@ def more(s: State, p: Program, entry: Entry, kind: Call, listed: bool) -> Scan[N
 
 
 def _separator(s: State, p: Program) -> Scan[str]:
-    """Consumes what separates calls, and a comment behind it."""
+    """Consumes what separates calls, a comment behind it, and a bracket too many before it."""
+    if stray := (yield from at(s, "}", ")")):
+        s.note("stray-closer", stray)
     separator = yield from at(s, *p.separators)
     if separator:
         yield from skip_comments(s, p.comment_ends)

@@ -9,6 +9,8 @@ at all. The content is read piece by piece, and what its continuation may change
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import cast
 
 LONG = 512
 """The most characters of a quotation in code."""
@@ -18,11 +20,14 @@ CLASSES = "dswDSWABZ123456789"
 """Characters that a backslash precedes in regular expressions, and rarely in paths if the word ends there."""
 _REGEX = rf"\\-|\\[{CLASSES}](?!\w"
 CODE = {
-    q: re.compile(
-        rf"(?:[^\\{other}\x00-\x1f]++|{_REGEX}|\Z)|\\n(?:\\t)*+(?!\Z)|\\{q}\\{q}(?:\\{q}|(?!\\{q}|\Z))"
-        rf"|\\{q}(?:[^\\\x00-\x1f]|{_REGEX})){{1,{LONG}}}+\\{q}"
-        rf"|{other}(?:[^\\{other}\x00-\x1f]|\\{q}|{_REGEX})){{0,{LONG}}}+{other})*+"
-    ).match
+    q: cast(
+        "Callable[[str, int], re.Match[str]]",
+        re.compile(
+            rf"(?:[^\\{other}\x00-\x1f]++|{_REGEX}|\Z)|\\n(?:\\t)*+(?!\Z)|\\{q}\\{q}(?:\\{q}|(?!\\{q}|\Z))"
+            rf"|\\{q}(?:[^\\\x00-\x1f]|{_REGEX})){{1,{LONG}}}+\\{q}"
+            rf"|{other}(?:[^\\{other}\x00-\x1f]|\\{q}|{_REGEX})){{0,{LONG}}}+{other})*+"
+        ).match,
+    )
     for q, other in ('"' + "'", "'" + '"')
 }
 """By the quotes of the string: code, as far as it is complete."""

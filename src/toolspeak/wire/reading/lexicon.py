@@ -10,7 +10,7 @@ from ..dialect import NAME, Dialect, Header, Json, JsonCall, Keywords
 from ..thought_tags import thought_tags
 from .call_form_words import before_name, first_words, value_closers
 from .head_words import bare_heads, body_begins, channels, route, vocabulary
-from .openers import call_openers, spelled
+from .openers import Entry, call_openers, spelled
 from .prompt_tail import ending, within_thought
 from .source import Marks, literal_words, marks
 
@@ -66,7 +66,7 @@ class Program:
         self.quotations: dict[str, str] = {}
         self.element = ""
         self.openers = tuple(self.entries)
-        self.marked = tuple(word for word, entry in self.entries.items() if entry.formal and len(word) > 2)
+        self.marked = _marked(self.entries)
         self.tags: Mapping[str, str] = thought_tags(d.thinking) if d.thinking else {}
         self.spelled = spelled(d)
         self.fences = {o: c for o, c in d.fences if o not in self.entries} if self.entries else {}
@@ -265,6 +265,11 @@ class Program:
         if not stop or any(end in body for end in header.ends):
             return ""
         return THINK if route(header, words)[1] == "thought" else TEXT
+
+
+def _marked(entries: Mapping[str, Entry]) -> tuple[str, ...]:
+    """The marks with which calls regularly begin, without brackets."""
+    return tuple(word for word, entry in entries.items() if entry.formal and len(word) > 2)
 
 
 def _after(d: Dialect) -> tuple[str, ...]:
