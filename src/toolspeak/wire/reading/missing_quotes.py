@@ -36,6 +36,7 @@ QUOTATION = re.compile(r"""[\s(\[{=<,:]?"[^\s"'()\[\]{},.;:!?]""").fullmatch
 ESCAPE = re.compile(r"\\[\\bfnrtu]").search
 PYTHON_ESCAPE = re.compile(r"\\[\\abfnrtvxuU0-7\n]").search
 """Match an escape that an unescaped text may contain by chance, in JSON and in Python."""
+NO_CODE = EscapedCode("")
 
 
 class Watch:
@@ -51,7 +52,10 @@ class Watch:
 
     def __init__(self, named: bool) -> None:
         self._begins, self._escape = (NAMED, PYTHON_ESCAPE) if named else (QUOTED, ESCAPE)
-        self.begin()
+        self.content = ""
+        self.key = self.escaped = self.unknown = False
+        self.open = self.retained = 0
+        self.code = NO_CODE
 
     def begin(self, piece: str = "", quote: str = '"') -> None:
         """A string between these quotes begins, with this piece of its content."""
