@@ -334,6 +334,17 @@ def test_credentials_are_sent_as_the_document_says(library: Library, monkeypatch
             assert box["f"].parameters["properties"] == {}
 
 
+@pytest.mark.parametrize("name", ["Host", "content-length", "Transfer-Encoding", "X Key", "a\r\nb"])
+def test_no_secret_is_sent_as_a_header_of_the_connection(library: Library, name: str) -> None:
+    """A document could have the key sent as the name of the server."""
+    scheme = {"k": {"type": "apiKey", "in": "header", "name": name}}
+    document = one_operation({"operationId": "f", "security": [{"k": []}]}, components={"securitySchemes": scheme})
+    with pytest.raises(ts.UsageError, match="unsupported kind"):
+        ts.openapi(document, server=library.url, auth={"k": "a-secret-key"})
+    with pytest.raises(ts.UsageError, match="no security scheme that takes such a secret"):
+        ts.openapi(document, server=library.url, auth="a-secret-key")
+
+
 def test_secrets_reach_no_error_no_log_and_no_model(library: Library, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     box = ts.openapi(f"{library.url}/openapi.json", auth="a-wrong-secret-key")

@@ -22,6 +22,12 @@ Auth = Secret | Mapping[str, Secret] | None
 """One secret for whatever scheme wants it, or one for each scheme by its name. A pair is a user and a password;
 `$NAME` stands for an environment variable."""
 
+CONNECTION = frozenset({
+    "host", "content-length", "transfer-encoding", "connection", "te", "trailer", "upgrade", "expect", "keep-alive",
+    "proxy-connection",
+})  # fmt: skip
+"""Headers of the connection, which no document may set."""
+_HEADER = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 
 
@@ -137,12 +143,20 @@ def _schemes(document: Document) -> Iterable[Scheme]:
         node = document.follow(raw, f"#/components/securitySchemes/{name}")
         kind = node.get("type")
         if kind == "apiKey" and node.get("in") in ("header", "query", "cookie") and isinstance(node.get("name"), str):
-            yield Scheme(name, "apiKey", node["in"], node["name"])
+            kind = "apiKey" if _may_be_sent(node["in"], node["name"]) else ""
+            yield Scheme(name, kind, node["in"], node["name"])
         elif kind == "http":
             way = str(node.get("scheme")).lower()
             yield Scheme(name, way if way in ("basic", "bearer") else "")
         else:
             yield Scheme(name, "bearer" if kind in ("oauth2", "openIdConnect") else "")
+
+
+def _may_be_sent(place: str, name: str) -> bool:
+    """Whether a secret may be sent under this name."""
+    if place != "header":
+        return True
+    return all((_HEADER.fullmatch(name), name.lower() not in CONNECTION))
 
 
 def _secret(value: Any, scheme: Scheme) -> Secret:

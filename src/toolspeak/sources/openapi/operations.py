@@ -11,7 +11,7 @@ from typing import Any, cast
 from ...errors import UsageError
 from ...schema.phrases import clipped, short
 from ...schema.suggestions import numbered
-from .auth import Keys
+from .auth import CONNECTION, Keys
 from .bodies import chosen, form_of
 from .document import Document
 from .schemas import ANNOTATIONS, Schemas
@@ -20,10 +20,7 @@ from .styles import DEFAULTS, STYLES, ArgumentSlot, Place, climbs
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 SAFE = ("get", "head", "query")
 """Methods that change nothing."""
-NOT_A_PARAMETER = frozenset({
-    "accept", "content-type", "authorization", "host", "content-length", "transfer-encoding", "connection", "cookie", "te",
-    "trailer", "upgrade", "expect", "keep-alive", "proxy-authorization", "proxy-connection",
-})  # fmt: skip
+NOT_A_PARAMETER = CONNECTION | {"accept", "content-type", "authorization", "cookie", "proxy-authorization"}
 """Headers that cannot be parameters by the standard, and those of the connection."""
 LONGEST = 64
 """The most characters of a name."""
