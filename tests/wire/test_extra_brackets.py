@@ -59,6 +59,16 @@ def test_the_next_call_is_read(d: Dialect) -> None:
         assert told(read(d, extra(d, find("more")))) == [FOUND, ("find", {"query": "more"}, True)]
 
 
+OPEN_ENDED = [d for d in BRACKETS if not d.close and not d.items and not isinstance(d.call[-1], str)]
+"""Dialects in which nothing closes a call but its brackets."""
+
+
+@pytest.mark.parametrize("d", OPEN_ENDED, ids=lambda d: d.name)
+def test_what_follows_the_bracket_may_belong_to_the_call(d: Dialect) -> None:
+    for more in (', "limit": 3}', '"limit": 3}', '\n"limit": 3', ", limit=3)"):
+        assert [call.whole for call in read(d, extra(d) + more).calls if call.whole] == [], more
+
+
 def test_a_string_that_may_go_on_with_the_bracket_is_not_whole() -> None:
     for text in ('[find(query="print("two"))]', '[find(query="a", "b"))]'):
         assert [call for call in read(get("pythonic"), text).calls if call.whole] == [], text

@@ -10,7 +10,7 @@ Then words may follow on the next line, since models go on with a comment. What 
 from __future__ import annotations
 
 from ..dialect import Json
-from .call_repairs import follows
+from .call_repairs import drop_strays, follows
 from .lexicon import Program
 from .next_mark import marked_to_its_end
 from .source import SPACE, Scan, at, beginning, following, peek
@@ -50,7 +50,8 @@ def _value_goes_on(s: State, p: Program) -> Scan[str]:
 
 
 def _unclosed(s: State, p: Program, call: Call) -> Scan[None]:
-    """The call has no closer. Takes note of what follows if that may belong to it."""
+    """The call has no closer. Takes note of what follows, or follows a bracket too many, if that may belong to it."""
+    yield from drop_strays(s, p.strays, p.openers)
     c = yield from following(s)
     if c and not (yield from _is_other(s, p, call, c)):
         s.note("trailing-text", (yield from beginning(s)))
