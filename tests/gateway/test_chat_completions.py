@@ -618,3 +618,21 @@ def test_what_was_repaired_or_ignored_is_told_in_headers(play: Play) -> None:
         assert raw.parse().choices[0].toolspeak["notes"]  # type: ignore[attr-defined]
 
     play(hermes(CALL.replace("\n</tool_call>", "")), scene)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_the_markers_of_a_call_around_something_else_are_asked_again(play: Play, streamed: bool) -> None:
+    """A client would take the text for the answer, and stop."""
+    model = hermes("<tool_call>\nls -la\n</tool_call>", CALL)
+
+    async def scene(client: openai.AsyncOpenAI) -> None:
+        if not streamed:
+            choice = (await ask(client, tools=[WEATHER])).choices[0]
+            assert choice.message.content is None
+        else:
+            async with client.chat.completions.stream(model="m", messages=QUESTION, tools=[WEATHER]) as stream:  # type: ignore[list-item]
+                choice = (await stream.get_final_completion()).choices[0]
+        assert choice.finish_reason == "tool_calls"
+        assert choice.message.tool_calls[0].function.arguments == '{"city": "Xiamen"}'
+
+    play(model, scene)

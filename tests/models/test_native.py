@@ -89,3 +89,15 @@ def test_a_tool_named_like_a_marker_is_called_by_its_name(name: str) -> None:
     sent = Native(Http("http://127.0.0.1:1/v1", "m")).cleaned(request)
     assert sent.tools is not None
     assert sent.choice == sent.tools[0].name == BROKEN
+
+
+@pytest.mark.parametrize(("url", "requests"), [("http://127.0.0.1:1/v1", 2), ("https://api.openai.com/v1", 1)])
+def test_the_markers_of_a_call_around_something_else_are_an_attempt_on_a_server_of_ones_own(
+    url: str, requests: int
+) -> None:
+    """A hosted API reads the calls of its model itself."""
+    text = "<tool_call>\nls -la\n</tool_call>"
+    inner = ts.Scripted([text, "Done."], capabilities=["tools"])
+    model = Native(Http(url, "Qwen/Qwen2.5-7B-Instruct", key="k"), model=inner)
+    assert ts.run("Edit it.", tools=[edit], model=model).text == ("Done." if requests == 2 else text)
+    assert len(inner.requests) == requests

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import cast
 
-from ..events import Event
+from ..events import Event, Noted
 from ..plan.end_marks import EndMarks
 from ..types import Request
 from ..wire.dialect import Dialect
@@ -77,5 +77,15 @@ class Native(Wrapper[Model]):
                     listener = Listener(request, self.own, own_server=own_server)
                 for whole in restorer.feed((event,)) if restorer else (event,):
                     came = await offloaded(listener.cost(whole), listener.hear, whole)
+                    came = came if own_server else [one for one in came if not _unread(one)]
                     for one in end_marks.feed(came) if end_marks else came:
                         yield one
+
+
+def _unread(event: Event) -> bool:
+    """Whether it says that a text was meant as a call. The text of a hosted API is not judged: its server reads calls."""
+    match event:
+        case Noted(note):
+            return note.rule == "unread-call"
+        case _:
+            return False

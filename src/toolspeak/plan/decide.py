@@ -14,6 +14,7 @@ from ..errors import Attempt, GenerationError, NoCall
 from ..schema.phrases import beginning
 from ..schema.suggestions import listed
 from ..types import Message, Note, Problem, Reply, Request, ToolCall, copy_with
+from .attempted_call import CUT, attempted, in_full
 from .calls import CUT_AT_LIMIT, answer, checked, problem_text, reached
 from .effects import Plan
 from .json_reply import in_words, json_text, order
@@ -22,12 +23,7 @@ from .reask import NO_CALL_ADVICE, Attempts, ReaskStrategy, usual
 NO_CALL, NO_FIT, NO_JSON = "That was no tool call.", "That does not fit:", "That is not valid JSON:"
 """How the model is told that its reply was wrong, in a user message."""
 
-HALF = "The reply ended with the beginning of a call"
-
 Read = Callable[[Reply], Reply]
-
-CUT = ("length", "content_filter")
-"""Finish reasons of a reply that is incomplete."""
 
 
 def decide(
@@ -48,7 +44,7 @@ def decide(
     `read` converts each reply first. `can` are the model's capabilities: without "schema" the prompt asks for the
     schema in words, and the model is asked again if the text does not match, unless the text of the last reply was already
     passed on (`streamed`). With `cut_stands` a reply that was cut at its length counts, without the call that was cut. If only one
-    call is allowed, further ones are dropped with a note, if `first`. A text that ends with the beginning of a call counts only
+    call is allowed, further ones are dropped with a note, if `first`. A text that was meant as a call counts only
     if the model cannot do better. If no call is allowed, one in a text is dropped,
     and the model is asked again only if there is no text. `strategies` are the strategies for asking again; `tokens` limits
     the cost of all tries. Raises GenerationError with every attempt if no reply is valid.
@@ -73,7 +69,7 @@ def decide(
             last = _last_resort(reply, request)
             if last is None:
                 raise
-            return trying.right(last)
+            return trying.last_resort(last)
 
 
 def call(
@@ -182,32 +178,22 @@ def _judged(reply: Reply, request: Request, cut_stands: bool, streamed: bool) ->
     return reply, wrong, [answer(call, text) for call, text in zip(reply.calls, texts, strict=True)]
 
 
-def _begins_call(reply: Reply, request: Request) -> bool:
-    """Whether a text that may be the answer ends with the beginning of a call, although it was not cut."""
-    may = all((request.choice == "auto", request.tools, reply.finish not in CUT))
-    return may and "cut-opener" in {note.rule for note in reply.notes}
-
-
 def _last_resort(reply: Reply, request: Request) -> Reply | None:
-    """What counts of a reply that is wrong again and again: a text beside calls that are not allowed, or one that ends
-    with the beginning of a call."""
+    """What counts of a reply that is wrong again and again: a text beside calls that are not allowed, or one that was
+    meant as a call."""
     if request.choice == "none":
         return _in_words(reply) if reply.calls else None
-    return reply if _begins_call(reply, request) else None
+    return reply if request.choice == "auto" and attempted(reply, request) else None
 
 
 def _judged_text(reply: Reply, request: Request, cut_stands: bool, streamed: bool) -> tuple[Reply, str, list[Message]]:
     if cut_stands and reply.finish in CUT:
         return reply, "", []
+    meant = attempted(reply, request)
     if request.choice not in ("auto", "none"):
-        names = [tool.name for tool in request.tools or ()]
-        wanted = request.choice if request.choice in names else f"one of the tools: {listed(names)}"
-        fault = next((f"{NO_JSON} {note.detail}." for note in reply.notes if note.rule == "not-json"), NO_CALL)
-        order_text = f"{fault} Answer with a call to {wanted}, nothing else."
-        why = f"a call to {wanted} was wanted, and a text came{_why_text(reply)}"
-        return reply, why, [{"role": "user", "content": order_text}]
-    if _begins_call(reply, request):
-        return reply, HALF, [{"role": "user", "content": f"{HALF}. Write the whole call, or answer in words."}]
+        return _no_required_call(reply, request, f"{meant}." if meant else NO_CALL)
+    if meant:
+        return reply, meant, in_full(meant)
     if request.schema is None:
         return reply, "", []
     reply, wrong = json_text(reply, request.schema, streamed=streamed)
@@ -215,6 +201,16 @@ def _judged_text(reply: Reply, request: Request, cut_stands: bool, streamed: boo
         return reply, "", []
     order_text = f"{NO_FIT} {wrong}. {order(request.schema)}"
     return reply, f"the text does not fit its schema: {wrong}", [{"role": "user", "content": order_text}]
+
+
+def _no_required_call(reply: Reply, request: Request, fault: str) -> tuple[Reply, str, list[Message]]:
+    """What is wrong with a text in place of a required call. `fault` is what to say if it is not JSON that is wrong."""
+    names = [tool.name for tool in request.tools or ()]
+    wanted = request.choice if request.choice in names else f"one of the tools: {listed(names)}"
+    fault = next((f"{NO_JSON} {note.detail}." for note in reply.notes if note.rule == "not-json"), fault)
+    order_text = f"{fault} Answer with a call to {wanted}, nothing else."
+    why = f"a call to {wanted} was wanted, and a text came{_why_text(reply)}"
+    return reply, why, [{"role": "user", "content": order_text}]
 
 
 def _refused(call: ToolCall, choice: str) -> str:

@@ -19,6 +19,7 @@ from ..events import CallResult, Finished, Noted
 from ..tool_results import result_text
 from ..types import Message, Note, Pending, Reply, Request, Step, ToolCall, ToolResult, Usage
 from ..wire.reading.collect import add_usage
+from .attempted_call import attempted, in_full
 from .calls import answer, assistant, checked, written
 from .effects import Plan, Reads, ask, run, tell
 from .reask import ReaskState, ReaskStrategy, usual
@@ -29,6 +30,9 @@ from .token_limit import ended_at
 SAME = 3
 """The same call with the same result this many times ends a run: the model is going in circles. Of equal calls in one reply
 so many run."""
+
+TRIES = 3
+"""The most texts in a row that were meant as calls; the last one counts as the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,11 @@ def loop(request: Request, limits: Limits, strategies: Sequence[ReaskStrategy] =
             so_far.took(reply)
             why = so_far.exhausted(reply)
             if not reply.calls:
-                return so_far.finished(reply, why)
+                again = so_far.reask_text(reply, why)
+                if again is None:
+                    return so_far.finished(reply, why)
+                yield from tell(Noted(again))
+                continue
             if not why:
                 why = yield from _run_calls(so_far, reply)
                 if so_far.pending:
@@ -158,6 +166,8 @@ class _Run:
         self.reask = ReaskState(request, strategies)
         self.wrong: list[tuple[ToolCall, str]] = []
         """The invalid calls of the last reply, each with the reason."""
+        self.attempted: list[str] = []
+        """The texts in a row that were meant as calls."""
         self.before: list[tuple[str, str]] = []
         """The invalid calls of the reply before, as text."""
         self.messages: list[Message] = list(request.messages)
@@ -192,7 +202,7 @@ class _Run:
         """The request of a turn that is not the first."""
         request = request or self.first_request
         # A required call applies to the first turn: after its result the model must be free to answer in text.
-        return replace(request, choice="auto") if self.steps and request.choice != "none" else request
+        return replace(request, choice="auto") if self.calls and request.choice != "none" else request
 
     def judged(self, reply: Reply) -> Reply:
         """The reply with its calls coerced as they will run, with notes."""
@@ -213,6 +223,21 @@ class _Run:
             return None
         return self.noted(self.wrong[0][1]) if self.reask.strategy != "told" else None
 
+    def reask_text(self, reply: Reply, why: str) -> Note | None:
+        """Asks again after a text that was meant as a call; returns a note of it. None if it is an answer, if the run is at
+        its limit (`why`), or if the model cannot do better."""
+        wrong = "" if why else attempted(reply, self._usual())
+        same = reply.text in self.attempted
+        self.attempted = [*self.attempted, reply.text] if wrong else []
+        if any((not wrong, len(self.attempted) >= TRIES, len(self.steps) + 1 >= self.limits.steps)):
+            return None
+        step = Step(reply, strategy=self.reask.strategy)
+        if not self.reask.advance(reply, same=same) and not self.reask.tell_again(same=same):
+            return None
+        self.steps.append(step)
+        self.messages += [assistant(shortened(reply, (), text=True)), *in_full(wrong)]
+        return self.noted(wrong)
+
     def reask_after_error(self, error: ModelError) -> bool:
         """Moves to another strategy or model after a failed request; False if there is none that has not failed."""
         elsewhere = self.reask.by.startswith("model") or self.reask.refused(error)
@@ -225,7 +250,8 @@ class _Run:
 
     def noted(self, why: str) -> Note:
         """Adds the note that the model is asked again, with the strategy and the reason."""
-        self.notes.append(Note("re-asked", f"{self.reask.strategy}: {why}" if self.reask.strategy else why))
+        strategy = self.reask.strategy
+        self.notes.append(Note("re-asked", why if strategy in ("", "told") else f"{strategy}: {why}"))
         return self.notes[-1]
 
     def took(self, reply: Reply) -> None:
@@ -247,6 +273,7 @@ class _Run:
 
     def ran(self, reply: Reply, results: Sequence[ToolResult]) -> None:
         self.open = self.ended = None
+        self.attempted = []
         self.calls += len(reply.calls)
         self.steps.append(Step(reply, tuple(results), self.reask.strategy))
         self.messages.append(assistant(shortened(reply, [call for call, _ in self.wrong])))

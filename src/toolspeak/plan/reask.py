@@ -246,7 +246,6 @@ class Attempts:
         same = self._last is not None and _same(self._last, reply)
         self._last = reply
         self.attempts.append(Attempt(reply, why, self.state.strategy))
-        self.conversation = [*self.conversation, assistant(shortened(reply, reply.calls, text=True)), *say]
         if len(self.attempts) >= self.tries:
             self._give_up()
         # With one tool alone there would be one call, and valid ones beside it would be lost. So all count as wrong.
@@ -259,7 +258,13 @@ class Attempts:
                 reply=reply,
                 attempts=self.attempts,
             )
+        self.conversation = [*self.conversation, assistant(shortened(reply, reply.calls, text=True)), *say]
         yield from self._again(why)
+
+    def last_resort(self, reply: Reply) -> Reply:
+        """The last reply, which was wrong as well, with the attempts before it as steps and notes."""
+        self.attempts.pop()
+        return self.right(reply)
 
     def right(self, reply: Reply) -> Reply:
         """The reply, with its attempts as steps and notes."""

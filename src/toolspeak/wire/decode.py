@@ -9,6 +9,7 @@ from ..errors import UsageError
 from ..events import ArgumentsDelta, Event, Finished
 from ..types import Reply, Tool
 from .dialect import Dialect
+from .prompt.call_form import call_form
 from .prompt.control_markers import was_broken
 from .reading.collect import collect
 from .reading.lexicon import program, turn_ends
@@ -46,6 +47,7 @@ class Decoder:
             tools=by_name, new_id=ids, stops=d.stop, ends=turn_ends(d), decoded=None if self.restorer else decoded
         )
         self.run = reply(self.state, program(d, by_name != {}, thoughts != "keep"), prompt)
+        self.dialect = d
         self.done = False
         next(self.run, None)
 
@@ -100,6 +102,8 @@ class Decoder:
         s.events = out
         for _ in self.run:
             pass
+        if s.unread.ended(s.recent, s.call_count):
+            s.note("unread-call", call_form(self.dialect, s.tools))
         s.flush_arguments()
         s.flush_text()
         s.emit(Finished("length" if s.truncated else "tool_calls" if s.call_count else "stop"))

@@ -41,8 +41,18 @@ def calls_after(s: State, p: Program, attempt: Attempt, word: str, thinking: boo
     if len(s.line) <= LONG:
         s.closer = surrounding(s, p)
     if s.closer is None:
-        return attempt(s, p, word, thinking)
+        reader = attempt(s, p, word, thinking)
+        return reader if word.strip() not in p.markers_of_calls else _watched(s, p, reader, block)
     return _unless_example(s, partial(_calls, p=p, attempt=attempt, word=word), len)
+
+
+def _watched(s: State, p: Program, reader: Scan[bool], block: CodeBlock) -> Scan[bool]:
+    """Reads calls after their opener. If there are none, and it is not quoted, its closer is watched for."""
+    quoted, first = any((block.open, s.text_before_call)), not s.has_text
+    done = yield from reader
+    if not any((done, quoted)):
+        yield from s.unread.open(s, p.visible_closers, first=first)
+    return done
 
 
 def _code_block(s: State, p: Program, attempt: Attempt, word: str, block: CodeBlock) -> Scan[bool]:

@@ -31,6 +31,8 @@ ELEMENTS = {"<code>": "</code>", "<pre>": "</pre>"}
 COMMENT_LINES = {line + sign: "\n\n" for sign in COMMENTS for line in ("", "\n")}
 MARK = re.compile(r"<[^<>\s][^<>\n]*>|\[/?[A-Z][A-Z_]*\]")
 """Matches anything that looks like a control marker."""
+MARKER = re.compile(r"[^\w\s`*].{2,}").fullmatch
+"""Matches an opener that is no word, with Markdown or without, no fence and no bracket alone."""
 TAIL = 1000
 """Characters at the end of a prompt that are searched for what it left open."""
 
@@ -52,7 +54,7 @@ class Program:
     - `unframed` ends a thought that was none; `closers` end a thought, `drafts` begin a call in one, `opening` are
       both
     - `separators` may stand between calls; `comment_ends` end a comment beside calls that are Python
-    - `closers_of_calls` close a call; `strays` are closers that a model may write once too often
+    - `markers_of_calls` open calls and are no words, `closers_of_calls` close a call, `visible_closers` those that stay text where they do not; `strays` are closers that a model may write once too often
     - `starts` begin messages, `ends` end them; `bare` may begin a message without its start, with only a name before
       the body; `body` begins the body of a call
     - `quotations` maps what begins a quotation to what ends it; `element` is the one that also separates calls in a list
@@ -98,6 +100,8 @@ class Program:
         self.legal = self._after_unclosed(d)
         self.strays = _strays(d) if calls else ()
         self.closers_of_calls = _closers(d)
+        self.visible_closers = _visible_closers(d)
+        self.markers_of_calls = _markers(self.entries, whole=not self.visible_closers) - {*self.frames}
         self.again = _again(d)
         self.comment_ends = _comment_ends(d)
         self.separators = _separators(d)
@@ -331,6 +335,18 @@ def _closers(d: Dialect) -> tuple[str, ...]:
     last = d.call[-1]
     words = (*(literal_words(last) if isinstance(last, str) else ()), *literal_words(d.close), *d.stop)
     return tuple(word for word in words if len(word) > 2)
+
+
+def _markers(entries: Mapping[str, Entry], *, whole: bool) -> frozenset[str]:
+    """The regular openers of calls that are no words. `whole`: they alone open a call."""
+    formal = (word for word, entry in entries.items() if entry.formal > (whole & bool(entry.rest)))
+    return frozenset(filter(MARKER, formal))
+
+
+def _visible_closers(d: Dialect) -> tuple[str, ...]:
+    """The closers of calls that are text where they close none; () if they are all marks of an end, which are dropped."""
+    last = literal_words(d.close) or (literal_words(d.call[-1]) if isinstance(d.call[-1], str) else ())
+    return () if {*last[-1:]} & {*d.stop} else tuple(word for word in _closers(d) if word not in d.stop)
 
 
 @lru_cache(512)

@@ -13,6 +13,7 @@ from ...events import ArgumentsDelta, CallEnd, CallStart, Event, Noted, TextDelt
 from ...types import Note, Tool
 from .missing_quotes import LONG
 from .source import Malformed, Source
+from .unread_markers import UnreadMarkers
 
 NAMED = re.compile(r"[^\s<>{}\[\]()\"'`|,;]+").fullmatch
 """Matches a possible tool name in a reply."""
@@ -132,6 +133,9 @@ class State(Source):
     truncated: bool = False
     """Whether the text ended in the middle of something."""
 
+    unread: UnreadMarkers = field(default_factory=UnreadMarkers)
+    """The markers of calls around something that is no call."""
+
     prompt_length: int = 0
     """The length of the recorded text that was in the prompt."""
     recent: str = ""
@@ -162,6 +166,8 @@ class State(Source):
                 watch.shorten()
         elif self.fast_event is TextDelta:
             self.recent = (self.recent + text)[-RECENT:]
+            if self.unread.first_closer:
+                self.unread.look(text)
             self.has_text = self.has_text or not text.isspace()
 
     def emit_text(self, text: str) -> None:
@@ -173,6 +179,8 @@ class State(Source):
                 self.flush_arguments()
             if self.text_type is TextDelta:
                 self.recent = (self.recent + text)[-RECENT:]
+                if self.unread.first_closer:
+                    self.unread.look(text)
                 self.has_text = self.has_text or not text.isspace()
             if self.pieces_type is not self.text_type:
                 self.flush_text()
