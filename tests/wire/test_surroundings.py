@@ -11,7 +11,7 @@ from wire_cases import cuts, merged, stream
 
 from cost import LINEAR, growth
 from toolspeak.dialects import get
-from toolspeak.types import Reply
+from toolspeak.types import Reply, Tool
 from toolspeak.wire.dialect import Dialect
 from toolspeak.wire.reading.collect import collect
 
@@ -82,6 +82,16 @@ def test_models_put_real_calls_between_marks(d: Dialect) -> None:
     for what, form in CALLED.items():
         if not ("tool_call>" in form and "tool_call>" in call):
             assert called(read(d, form.format(call=call))) == ["find"], what
+
+
+def test_what_is_above_a_call_is_known_however_its_text_came() -> None:
+    """A string that is text was passed on without it."""
+    text = '{"":"\n<t\\\\"{"name":"ping","arguments":>{"name":"ping","arguments":l'
+    tools = [Tool("ping", "", {"type": "object", "properties": {}})]
+    d = get("granite3")
+    for size in (1, 2, 3):
+        chunks = [text[at : at + size] for at in range(0, len(text), size)]
+        assert merged(stream(d, chunks, tools)) == merged(stream(d, [text], tools))
 
 
 def test_several_pairs_and_items_of_calls_are_calls() -> None:

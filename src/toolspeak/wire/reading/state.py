@@ -164,7 +164,7 @@ class State(Source):
             watch.content += text
             if len(watch.content) > LONG:
                 watch.shorten()
-        elif self.fast_event is TextDelta:
+        if self.fast_event is TextDelta:
             self.recent = (self.recent + text)[-RECENT:]
             if self.unread.first_closer:
                 self.unread.look(text)
