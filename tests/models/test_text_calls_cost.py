@@ -22,8 +22,9 @@ from toolspeak.schema import nonblocking_json
 from toolspeak.types import Request
 
 LENGTH = 20_000
-MOST = 800_000
-"""Calls of functions for a reply: 2,000 openers of some 150 calls each, and as much for what looks like a call at its end."""
+MOST = 1_000_000
+"""Calls of functions for a reply: 2,000 openers of some 150 calls each, and as much for what looks like a call at its end. Fences with
+a language take the most, about 14 calls each in 32 dialects: one may be inside of another."""
 UNITS = (
     "[TOOL_CALLS]add[ARGS]{", "<function=add>", "\n```\n", "functools[", '[add(s="', '{"name":"add","parameters":{"s":"a"}}', "```json\n",
     '{"name":"f"}',

@@ -15,12 +15,12 @@ LANGUAGE = re.compile(rf"[\w+-]{{1,{MOST + 1}}}").match
 
 def language(s: State) -> Scan[None]:
     """Consumes the language after a fence."""
-    size = yield from _language_size(s, 0)
+    size = yield from language_size(s, 0)
     if s.text[s.pos + size : s.pos + size + 1] == "\n":
         s.pos += size
 
 
-def _language_size(s: State, offset: int) -> Scan[int]:
+def language_size(s: State, offset: int) -> Scan[int]:
     """The length of the word `offset` characters ahead; 0 if it is too long. The next character has arrived too."""
     while True:
         start = s.pos + offset
@@ -42,7 +42,7 @@ def fence_of_arguments(s: State) -> Scan[str]:
         return ""
     behind = visible(s.text, s.pos) - s.pos + len(fence)
     if fence == FENCE:
-        behind += yield from _language_size(s, behind)
+        behind += yield from language_size(s, behind)
     c = yield from following(s, behind)
     block = all((fence == FENCE, s.text[s.pos + behind : s.pos + behind + 1] == "\n"))
     if not any((block, c == "{")):

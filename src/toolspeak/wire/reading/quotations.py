@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import cast
 
 from ...events import TextDelta
-from .fences import language
+from .fences import language_size
 from .lexicon import CODE, END, FENCE, TEXT, Program
 from .source import Scan, at, literal_words, marks, peek, until
 from .state import State
@@ -53,13 +53,11 @@ class CodeBlock:
             s.emit_text(run)
             s.pos += len(run)
             ticks += len(run)
-        s.start_recording()
-        yield from language(s)
-        opens = all((s.recorded(), ticks == self.ticks))
-        s.give_back()
         if not self.depth:
             self.message, self.depth, self.ticks = False, 1, ticks
         elif ticks >= self.ticks:
+            size = yield from language_size(s, 0)
+            opens = all((size, ticks == self.ticks, s.text[s.pos + size : s.pos + size + 1] == "\n"))
             self.depth += 1 if opens else -1
         self.open = self.depth > 0
 
