@@ -3,16 +3,16 @@ next call is whole."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 from spoken import TALKING, wire
-from wire_cases import merged, stream
+from wire_cases import read_in_pieces
 
 from toolspeak.dialects import get
-from toolspeak.types import Reply, Tool
+from toolspeak.types import Tool
 from toolspeak.wire.dialect import Dialect
-from toolspeak.wire.reading.collect import collect
 
 TEXT = {"type": "string"}
 
@@ -27,13 +27,7 @@ BAD = [("unknown", {"path": "/a"}), ("write", {"pth": "/a", "content": "b"}), ("
 BARE_LISTS = ("pythonic", "llama4-pythonic")
 SEVERAL = [d for d in TALKING if d.between or d.items or d.close]
 
-
-def read(d: Dialect, text: str) -> Reply:
-    events = stream(d, [text], TOOLS)
-    for size in (1, 3, 7):
-        chunks = [text[i : i + size] for i in range(0, len(text), size)]
-        assert merged(stream(d, chunks, TOOLS)) == merged(events)
-    return collect(events)
+read = partial(read_in_pieces, tools=TOOLS)
 
 
 @pytest.mark.parametrize("d", SEVERAL, ids=lambda d: d.name)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 import pytest
 from hard_cases import TOOLS, find
 from spoken import TALKING, wire
-from wire_cases import merged, rules, stream, told
+from wire_cases import read_in_pieces, rules, told
 
 from toolspeak.dialects import get
-from toolspeak.types import Reply
 from toolspeak.wire.dialect import Dialect
-from toolspeak.wire.reading.collect import collect
 
 CALL = find("two words")
 FOUND = ("find", {"query": "two words"}, True)
@@ -33,13 +32,7 @@ BRACKETS = [d for d in TALKING if extra(d) and d.name != "empower"]
 MORE_KEYS = ("apriel", "apriel1.5", "mistral-v3", "mistral-nemo", "tool-json")
 """Dialects in which a key of the call comes behind the arguments. It would be outside of the call."""
 
-
-def read(d: Dialect, text: str) -> Reply:
-    events = stream(d, [text], TOOLS)
-    for size in (1, 3, 7):
-        chunks = [text[i : i + size] for i in range(0, len(text), size)]
-        assert merged(stream(d, chunks, TOOLS)) == merged(events)
-    return collect(events)
+read = partial(read_in_pieces, tools=TOOLS)
 
 
 @pytest.mark.parametrize("d", BRACKETS, ids=lambda d: d.name)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 from hard_cases import TOOLS, find
 from spoken import TALKING, wire
-from wire_cases import merged, rules, stream, told
+from wire_cases import read_in_pieces, rules, told
 
 from toolspeak.types import Reply, Tool
 from toolspeak.wire.dialect import Dialect, JsonCall, Tagged
 from toolspeak.wire.holes.tag_words import tag_words
-from toolspeak.wire.reading.collect import collect
 from toolspeak.wire.thought_tags import thought_tags
 
 FREE = (Tool("find", "", {"type": "object", "properties": {"query": {"type": "string"}, "place": {"type": "string"}}}),)
@@ -18,11 +17,7 @@ FREE = (Tool("find", "", {"type": "object", "properties": {"query": {"type": "st
 
 
 def read(d: Dialect, text: str, tools: tuple[Tool, ...] = FREE, prompt: str = "") -> Reply:
-    events = stream(d, [text], tools, prompt)
-    for size in (1, 3, 7):
-        chunks = [text[i : i + size] for i in range(0, len(text), size)]
-        assert merged(stream(d, chunks, tools, prompt)) == merged(events)
-    return collect(events)
+    return read_in_pieces(d, text, tools, prompt)
 
 
 def hole(d: Dialect) -> Tagged:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from hard_cases import TOOLS, find
 from spoken import TALKING, wire
-from wire_cases import merged, rules, stream, told
+from wire_cases import read_in_pieces, rules, told
 
-from toolspeak.types import Reply
 from toolspeak.wire.dialect import Dialect
-from toolspeak.wire.reading.collect import collect
 from toolspeak.wire.reading.lexicon import program, turn_ends
 
 CALL = find("two words")
@@ -27,13 +27,7 @@ def ends(d: Dialect) -> tuple[str, str]:
 MARKED = [d for d in TALKING if all(ends(d)) and d.name not in ("gemma3", "olmo3")]
 """Dialects with both. In `gemma3` the opener begins like the closer; in `olmo3` it may be in the last string."""
 
-
-def read(d: Dialect, text: str) -> Reply:
-    events = stream(d, [text], TOOLS)
-    for size in (1, 3, 7):
-        chunks = [text[i : i + size] for i in range(0, len(text), size)]
-        assert merged(stream(d, chunks, TOOLS)) == merged(events)
-    return collect(events)
+read = partial(read_in_pieces, tools=TOOLS)
 
 
 @pytest.mark.parametrize("d", MARKED, ids=lambda d: d.name)

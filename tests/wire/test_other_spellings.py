@@ -7,12 +7,11 @@ import re
 import pytest
 from hard_cases import TOOLS, find, function
 from spoken import TALKING, wire
-from wire_cases import merged, rules, stream, told
+from wire_cases import read_in_pieces, rules, told
 
 from toolspeak.dialects import get
 from toolspeak.types import Reply, Tool
 from toolspeak.wire.dialect import NAME, Dialect, Tagged
-from toolspeak.wire.reading.collect import collect
 from toolspeak.wire.reading.lexicon import program
 
 FOUND = [("find", {"query": "two words"}, True)]
@@ -21,11 +20,7 @@ TAG = re.compile(r"""( name=|=)"?find"?(?=>)""")
 
 
 def read(d: Dialect, text: str, tools: tuple[Tool, ...] | None = TOOLS, prompt: str | None = "") -> Reply:
-    events = stream(d, [text], tools, prompt)
-    for size in (1, 3, 7):
-        chunks = [text[i : i + size] for i in range(0, len(text), size)]
-        assert merged(stream(d, chunks, tools, prompt)) == merged(events)
-    return collect(events)
+    return read_in_pieces(d, text, tools, prompt)
 
 
 def tagged(d: Dialect, tag: str) -> str:

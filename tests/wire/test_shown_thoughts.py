@@ -5,23 +5,17 @@ from __future__ import annotations
 import pytest
 from hard_cases import TOOLS, find
 from spoken import TALKING, wire
-from wire_cases import merged, stream, told
+from wire_cases import read_in_pieces, told
 
 from toolspeak.types import Reply
 from toolspeak.wire.dialect import Dialect
-from toolspeak.wire.reading.collect import collect
 
 TAGGED = [d for d in TALKING if d.thinking and d.thinking.close.strip() and not d.thinking.open[:1].isalpha()]
 BY_TAGS = pytest.mark.parametrize("d", [d for d in TAGGED if d.thinking and d.thinking.open], ids=lambda d: d.name)
 
 
 def read(d: Dialect, text: str, offered: bool = True) -> Reply:
-    tools = TOOLS if offered else ()
-    events = stream(d, [text], tools, "")
-    for size in (1, 3, 7):
-        chunks = [text[i : i + size] for i in range(0, len(text), size)]
-        assert merged(stream(d, chunks, tools, "")) == merged(events)
-    return collect(events)
+    return read_in_pieces(d, text, TOOLS if offered else ())
 
 
 def thought(d: Dialect, content: str) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from spoken import TALKING, wire
-from wire_cases import merged, stream
+from wire_cases import read_in_pieces
 
-from toolspeak.types import Reply, Tool
+from toolspeak.types import Tool
 from toolspeak.wire.dialect import Dialect
-from toolspeak.wire.reading.collect import collect
 from toolspeak.wire.reading.lexicon import program
 
 TEXT = {"type": "string"}
@@ -20,13 +21,7 @@ TOOLS = (
 )
 PAGES = ("A\n%s\nB\n%s\nC\n", "%s\n%s\ntext", "# T\n```\n%s\n```\n\n```\n%s\n```\nEnd", "1. %s\n2. %s\n")
 
-
-def read(d: Dialect, text: str) -> Reply:
-    events = stream(d, [text], TOOLS)
-    for size in (1, 3, 7):
-        chunks = [text[i : i + size] for i in range(0, len(text), size)]
-        assert merged(stream(d, chunks, TOOLS)) == merged(events)
-    return collect(events)
+read = partial(read_in_pieces, tools=TOOLS)
 
 
 @pytest.mark.parametrize("d", TALKING, ids=lambda d: d.name)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 from spoken import TALKING, wire
-from wire_cases import merged, stream, told
+from wire_cases import read_in_pieces, told
 
-from toolspeak.types import Reply, Tool
+from toolspeak.types import Tool
 from toolspeak.wire.dialect import Dialect, Tagged, Tree
-from toolspeak.wire.reading.collect import collect
 
 PROPERTIES = {"path": {"type": "string"}, "dry_run": {"type": "boolean"}, "content": {"type": "string"}}
 TOOLS: tuple[Tool[..., Any], ...] = (
@@ -21,13 +21,7 @@ BY_TAGS = pytest.mark.parametrize("d", IN_TAGS, ids=lambda d: d.name)
 PAGE = "<html>\n<body>\n" + "<p>Some <b>bold</b> words &amp; more.</p>\n" * 30 + "</body>\n</html>"
 PARTS = "<parameters>\n" + "<part>1</part>\n" * 50
 
-
-def read(d: Dialect, text: str) -> Reply:
-    events = stream(d, [text], TOOLS)
-    for size in (1, 3, 7):
-        chunks = [text[i : i + size] for i in range(0, len(text), size)]
-        assert merged(stream(d, chunks, TOOLS)) == merged(events)
-    return collect(events)
+read = partial(read_in_pieces, tools=TOOLS)
 
 
 def closer(d: Dialect) -> str:

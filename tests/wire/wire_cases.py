@@ -16,6 +16,7 @@ from toolspeak.events import ArgumentsDelta, Event, TextDelta, ThoughtDelta
 from toolspeak.types import Reply, Tool, ToolCall
 from toolspeak.wire.decode import Decoder
 from toolspeak.wire.dialect import Dialect
+from toolspeak.wire.reading.collect import collect
 
 TOOLS = tuple(Tool(name) for name in ("weather", "home.light", "ping"))
 DIALECTS = [get(name) for name in names()]
@@ -153,6 +154,17 @@ def merged(events: Iterable[Event]) -> list[Event | tuple[type, str]]:
         else:
             out.append(event)
     return out
+
+
+def read_in_pieces(
+    d: Dialect, text: str, tools: Sequence[Tool[..., Any]] | None = TOOLS, prompt: str | None = ""
+) -> Reply:
+    """The reply, which is the same if its text comes in pieces of 1, 3 and 7 characters."""
+    events = stream(d, [text], tools, prompt)
+    for size in (1, 3, 7):
+        chunks = [text[i : i + size] for i in range(0, len(text), size)]
+        assert merged(stream(d, chunks, tools, prompt)) == merged(events)
+    return collect(events)
 
 
 def cuts(text: str, rng: random.Random) -> Iterator[list[str]]:
