@@ -348,7 +348,7 @@ class Toolbox:
 
     def _error_text(self, name: str, error: BaseException, inject: Mapping[str, Any]) -> str:
         """An error as the model reads it, without any value that the application injected."""
-        from .sources.secret_removal import injected_texts
+        from .secret_removal import injected_texts
 
         tool = self._tools.get(name)
         injected = {**self.inject, **inject}

@@ -294,6 +294,8 @@ async def _all(stream: Any) -> list[Event]:
 ANSWERS: list[tuple[str, Any, type[ModelError], str]] = [
     ("401", error(401, f"Incorrect API key provided: {KEY}"), KeyRefused, r"refused the key \(401\).*check the key, given .* or in TOOLSPEAK_API_KEY"),
     ("401 masked", error(401, f"Incorrect key: {KEY[:8]}****{KEY[-4:]}. Get one"), KeyRefused, r"key: \[hidden\]"),
+    ("401 base64", error(401, f"Refused: {base64.b64encode(f':{KEY}'.encode()).decode()}"), KeyRefused, r"Refused: \S{0,4}\[hidden\]\S{0,4};"),
+    ("401 hexadecimal", error(401, f"Refused: {KEY.encode().hex()}"), KeyRefused, r"Refused: \[hidden\];"),
     ("403", error(403, "no access to this model"), KeyRefused, r"\(403\): no access to this model"),
     ("400", error(400, f"bad temperature {KEY}"), BadRequest, r"\(400\): bad temperature \[hidden\]"),
     ("404", web.json_response({"error": "model 'x' not found"}, status=404), BadRequest, "model 'x' not found .*name right"),

@@ -18,11 +18,12 @@ import pytest
 from aiohttp import web
 
 import toolspeak as ts
-from toolspeak.sources import background_loop, pins, secret_removal
+from toolspeak import secret_removal
+from toolspeak.secret_removal import Secrets
+from toolspeak.sources import background_loop, pins
 from toolspeak.sources.mcp import limits, session
 from toolspeak.sources.mcp.server_questions import AT_ONCE, MOST
 from toolspeak.sources.pins import Pins
-from toolspeak.sources.secret_removal import Secrets
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from .http.address import redact
+from ..secret_removal import redact
 
 HIDDEN = "[hidden]"
 FIELDS = frozenset(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import ipaddress
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from urllib.parse import quote, unquote, urlsplit
 
@@ -62,7 +61,7 @@ def parse_address(url: str, *, default_path: str = "", endpoint: str = "") -> Ad
         raise UsageError(f"{expected}: its host name is invalid") from None
     except ValueError as error:
         raise UsageError(f"{expected}: {USERINFO.sub('//', str(error))}") from None
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+    if any((parts.scheme not in ("http", "https"), not parts.hostname, port == 0)):
         raise UsageError(expected)
     if re.search(r"[\s\x00-\x1f]", parts.netloc + parts.path):
         raise UsageError(f"{expected}: it contains a blank")
@@ -70,22 +69,6 @@ def parse_address(url: str, *, default_path: str = "", endpoint: str = "") -> Ad
     host = parts.netloc.rpartition("@")[2]
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     return Address(f"{parts.scheme}://{host}{path}", parts.query, user, password)
-
-
-def redact(text: str, secrets: Iterable[str]) -> str:
-    """Return the text with every secret replaced, and every word that starts like a long secret: servers echo keys,
-    even masked. One of fewer than 8 characters may also be a part of usual words, in which it stays."""
-    for secret in sorted({s for s in secrets if len(s) >= 4}, key=len, reverse=True):
-        text = _short(secret).sub("[hidden]", text) if len(secret) < 8 else text.replace(secret, "[hidden]")
-        if len(secret) >= 16:
-            text = re.sub(re.escape(secret[:8]) + r"[^\s\"'<>,;]*", "[hidden]", text)
-    return text
-
-
-def _short(secret: str) -> re.Pattern[str]:
-    """A pattern of a short secret that is no part of a longer word."""
-    begins, ends = (r"(?<![^\W_])" if secret[0].isalnum() else "", r"(?![^\W_])" if secret[-1].isalnum() else "")
-    return re.compile(begins + re.escape(secret) + ends)
 
 
 def is_loopback(host: str) -> bool:

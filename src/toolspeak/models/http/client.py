@@ -31,6 +31,7 @@ from ...errors import (
 from ...events import Event, Finished, Noted
 from ...schema.examples import in_words
 from ...schema.nonblocking_json import written
+from ...secret_removal import Secrets
 from ...types import Note, Request
 from ..base import Capability
 from ..offload import LARGE, offloaded, request_size
@@ -38,7 +39,7 @@ from ..retries import at_most, retried, retrying
 from ..sampling import NONE, Sampling, check_settings
 from ..strategy import Known
 from ..unsupported_settings import without_unsupported
-from .address import parse_address, redact
+from .address import parse_address
 from .apis import APIS, able_by
 from .counting import count_chat, count_messages, count_text
 from .http_response import Explaining, cause, drain, events_of, read_all, read_start, refusal, whole_url
@@ -353,9 +354,8 @@ class Http:
         """Return the server's only model. Raises UnknownModel if it has several or does not list them."""
         names = await self.models()
         if len(names) != 1:
-            listed = self._hide(", ".join(excerpt(name, 100) for name in names[:20])) + (
-                f" and {len(names) - 20} more" if len(names) > 20 else ""
-            )
+            more = f" and {len(names) - 20} more" if len(names) > 20 else ""
+            listed = self._hide(", ".join(excerpt(name, 100) for name in names[:20]) + more)
             have = f"the models {listed}" if names else "no model"
             raise UnknownModel(f"{self.address.public} has {have}; {NAME_ONE}")
         return names[0]
@@ -386,7 +386,7 @@ class Http:
         return [self._key, *self.address.secrets]
 
     def _hide(self, text: str) -> str:
-        return redact(text, self.secrets)
+        return Secrets(self.secrets).out_of(text)
 
 
 _in_json = json.JSONEncoder(allow_nan=False).encode

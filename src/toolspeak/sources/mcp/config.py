@@ -18,7 +18,7 @@ from ...errors import MissingExtra, UsageError
 from ...files import read_json
 from ...schema.phrases import short
 from ...schema.suggestions import did_you_mean, listed, near
-from ..secret_removal import in_header
+from ...secret_removal import in_header
 from .server_identity import identity, plain_url
 
 

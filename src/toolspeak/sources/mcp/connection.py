@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from ...api.upstream_errors import excerpt
 from ...errors import MissingExtra, ToolError, UsageError
-from ..secret_removal import Secrets
+from ...secret_removal import Secrets
 from .config import NO_SDK, McpAddress
 from .limits import LARGEST, current
 from .logins import login_hint

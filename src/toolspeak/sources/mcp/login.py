@@ -23,7 +23,7 @@ from pydantic import AnyUrl
 
 from ...api.upstream_errors import excerpt
 from ...errors import ToolError, ToolspeakError, UsageError
-from ..secret_removal import Secrets
+from ...secret_removal import Secrets
 from .bearer import TIMEOUT, is_usable, refuse_plain, revoke
 from .config import McpAddress
 from .connection import Connection, listed

@@ -17,12 +17,12 @@ from ...running import in_thread
 from ...schema.infer import AnyTool, as_tool
 from ...schema.phrases import clipped
 from ...schema.suggestions import listed as listed_names
+from ...secret_removal import Secrets
 from ...tool_results import message_of
 from ...types import Origin, ToolEffect
 from .. import background_loop
 from ..definition_checks import refuse_duplicates, refuse_hostile, refuse_unsendable
 from ..pins import Pins
-from ..secret_removal import Secrets
 from .config import McpAddress
 from .connection import Connection, listed
 from .limits import BoundedRequest

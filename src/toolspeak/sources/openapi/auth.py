@@ -13,7 +13,7 @@ from urllib.parse import quote
 from ...errors import UsageError
 from ...models.http.timeouts import clean_key
 from ...schema.suggestions import did_you_mean, listed, near
-from ..secret_removal import in_header
+from ...secret_removal import in_header
 from .document import Document
 from .fetching import Credentials
 

@@ -12,8 +12,8 @@ from ...api.upstream_errors import excerpt
 from ...errors import ToolError
 from ...running import in_thread
 from ...schema.nonblocking_json import loads_or
+from ...secret_removal import Secrets
 from ..definition_checks import refuse_unsendable
-from ..secret_removal import Secrets
 from .auth import Keys
 from .bodies import form_of, written
 from .fetching import Bounds, Credentials, HttpAnswer, SentRequest, exchange

@@ -1,4 +1,4 @@
-"""Removes the user's own secrets (`auth=`, `headers=`) from what a server sends back, before a model reads it.
+"""Removes the user's own secrets (`auth=`, `headers=`, a key) from what a server sends, before anybody reads it.
 
 Secrets are found as they are, in the escapes of JSON, XML and URLs, in base64 of a text that contains them, and in
 hexadecimal digits. Not found are a secret that a server splits, reverses, or encodes twice or in another code, and a short
@@ -18,8 +18,7 @@ from html.entities import codepoint2name
 from itertools import accumulate, islice
 from typing import Any, cast
 
-from ..models.http.address import redact
-from ..schema.nonblocking_json import loads_or
+from .schema.nonblocking_json import loads_or
 
 EXACT = 8
 """The shortest secret that is removed from successful answers."""
@@ -59,6 +58,22 @@ def in_header(value: str) -> Iterator[str]:
             return
         yield pair
         yield pair.partition(":")[2]
+
+
+def redact(text: str, secrets: Iterable[str]) -> str:
+    """Return the text with every secret replaced, and every word that starts like a long secret: servers echo keys,
+    even masked. One of fewer than 8 characters may also be a part of usual words, in which it stays."""
+    for secret in sorted({s for s in secrets if len(s) >= 4}, key=len, reverse=True):
+        text = _short(secret).sub("[hidden]", text) if len(secret) < 8 else text.replace(secret, "[hidden]")
+        if len(secret) >= 16:
+            text = re.sub(re.escape(secret[:8]) + r"[^\s\"'<>,;]*", "[hidden]", text)
+    return text
+
+
+def _short(secret: str) -> re.Pattern[str]:
+    """A pattern of a short secret that is no part of a longer word."""
+    begins, ends = (r"(?<![^\W_])" if secret[0].isalnum() else "", r"(?![^\W_])" if secret[-1].isalnum() else "")
+    return re.compile(begins + re.escape(secret) + ends)
 
 
 class Secrets:
