@@ -194,6 +194,38 @@ QUOTED = {
 }
 
 
+@pytest.mark.parametrize("name", QUOTED)
+@pytest.mark.parametrize(
+    ("frame", "whole"),
+    [
+        ("{opener}\n{call}\n{closer}", True),
+        (" {call}{closer}", True),
+        ("{opener}{call}{opener}", True),  # in place of the closer
+        ("{call}", True),
+        ("{call}\n\nDone.", False),
+        ("{opener}{call}</tool_call>", False),
+        ("{opener}{call}\n\nDone.", False),
+    ],
+)
+def test_a_mark_of_several_characters_ends_its_text_whatever_follows_the_call(
+    name: str, frame: str, whole: bool
+) -> None:
+    opener, closer, quote = QUOTED[name]
+    wire = frame.format(opener=opener, closer=closer, call=f"call:weather{{city:{quote}Rome{quote}}}")
+    reply = at_every_cut(wire, get(name))
+    assert [(call.name, call.arguments, call.whole) for call in reply.calls] == [("weather", {"city": "Rome"}, whole)]
+    assert reply.finish == "tool_calls"
+
+
+@pytest.mark.parametrize("name", QUOTED)
+@pytest.mark.parametrize("behind", ["y", " y", "\ny", "\n\ny"])
+def test_a_text_with_its_own_mark_and_a_bracket_is_not_cut_there(name: str, behind: str) -> None:
+    opener, closer, quote = QUOTED[name]
+    for begin, end in ((opener, closer), ("", closer), ("", "")):
+        reply = at_every_cut(f"{begin}call:weather{{city:{quote}x{quote}}}{behind}{quote}}}{end}", get(name))
+        assert not any(call.whole for call in reply.calls)
+
+
 @pytest.mark.parametrize("between", ["", ",", ", ", "\n", ";\n"])
 @pytest.mark.parametrize("name", QUOTED)
 def test_calls_between_the_marks_of_one(name: str, between: str) -> None:

@@ -25,12 +25,13 @@ ESCAPED = Keywords("{", "}", ":", ("<escape>",), escapes=False, bare=True, const
 FUNCTIONGEMMA = Dialect(
     "functiongemma",
     (
-        "<start_function_call>call:",
+        "<start_function_call>",
+        "call:",
         NAME,
         ESCAPED,
         "<end_function_call>",
     ),
-    forms=(("call:", NAME, ESCAPED),),
+    forms=(("call:", NAME, ESCAPED, "<end_function_call>"),),
     thinking=None,
     frame=("<start_function_response>", "<end_of_turn>"),
     stop=("<end_of_turn>", "<start_function_response>"),
@@ -56,8 +57,12 @@ FUNCTIONGEMMA = Dialect(
 FIELDS = Keywords("{", "}", ":", ('<|"|>',), escapes=False, bare=True, constants=("true", "false", "None"))
 GEMMA4 = Dialect(
     "gemma4",
-    ("<|tool_call>call:", NAME, FIELDS, "<tool_call|>"),
-    forms=(("call:", NAME, FIELDS), ("<|tool_call>:call:", NAME, FIELDS, "<tool_call|>"), ("<call>", NAME, FIELDS)),
+    ("<|tool_call>", "call:", NAME, FIELDS, "<tool_call|>"),
+    forms=(
+        ("call:", NAME, FIELDS, "<tool_call|>"),
+        ("<|tool_call>:call:", NAME, FIELDS, "<tool_call|>"),
+        ("<call>", NAME, FIELDS, "<tool_call|>"),
+    ),
     thinking=Thinking("<|channel>thought\n", "\n<channel|>", also=("<|channel>",)),
     frame=("<turn|>", "<|tool_response>", "<|channel>", "<|channel>thought", "<channel|>"),
     stop=("<turn|>", "<|tool_response>"),

@@ -107,9 +107,8 @@ class Brackets:
         here = not self.follow or comes(text, j, self.follow, closed)
         if all((here is False, text[j] in "#;", self.hole.escapes)):  # a comment, or another call
             return not self.odd
-        if here is False and text[j] in ",;" and not self.hole.escapes:  # another call between the same marks
-            later = next_visible(text, j + 1, closed)
-            return None if later is None else later >= 0 and comes(text, later, self.follow, closed)
+        if here is False and not self.hole.escapes:
+            return True
         return begins_key(text, j, self.hole.open, closed) if here is False and "\n" in text[i:j] else here
 
     def goes_on(self, frame: Frame, text: str, i: int, closed: bool) -> bool | None:

@@ -166,7 +166,7 @@ def another(s: State, p: Program, kind: Call, place: int) -> Scan[None]:
     s.no_reread = False
     s.pos += place
     try:
-        yield from one_call(s, p, p.d.call[1:], Call(kind.guard, kind.strict), 0)
+        yield from one_call(s, p, p.d.call[p.d.call.index(NAME) :], Call(kind.guard, kind.strict), 0)
     except Malformed:
         if s.irrevocable:
             raise

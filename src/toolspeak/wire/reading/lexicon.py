@@ -296,9 +296,8 @@ def _after(d: Dialect) -> tuple[str, ...]:
 
 def _again(d: Dialect) -> str:
     """The text between the mark of a call and its name; "" if there is none."""
-    first = d.call[0] if not d.open and d.call[1:2] == (NAME,) else ""
-    mark, _, word = first.rpartition(">") if isinstance(first, str) else ("", "", "")
-    return word if mark and word.endswith(":") else ""
+    word = d.call[1] if not d.open and d.call[2:3] == (NAME,) else ""
+    return word if isinstance(word, str) and word.endswith(":") else ""
 
 
 def _strays(d: Dialect) -> tuple[str, ...]:
