@@ -71,6 +71,9 @@ SURE: dict[str, tuple[str, ...]] = {
         "XiaomiMiMo/MiMo-7B-RL",
         "Groq/Llama-3-Groq-8B-Tool-Use",
         "llama3-groq-tool-use:8b",
+        "arcee-ai/Trinity-Mini",
+        "stepfun-ai/Step3-VL-10B",  # its text model is Qwen3's
+        "JetBrains/Mellum2-12B-A2.5B-Instruct",  # as vLLM's recipes say
     ),
     "qwen3-coder": (
         "IQuestLab/IQuest-Coder-V1-14B-Thinking",
@@ -84,6 +87,9 @@ SURE: dict[str, tuple[str, ...]] = {
         "databricks-qwen35-122b-a10b",
         "Kwaipilot/KAT-Dev-72B-Exp",
         "PrimeIntellect/INTELLECT-3",
+        # as vLLM's recipes say
+        "arcee-ai/Trinity-Large-Thinking",
+        "internlm/Intern-S2-Preview",
     ),
     # DeepSeek, and Cogito's largest, which is made from it
     "deepseek-v3": (
@@ -131,14 +137,29 @@ SURE: dict[str, tuple[str, ...]] = {
     # GLM: a name and JSON for the 4 of April 2025 and Z1, tags from 4.5 on
     "glm4": ("zai-org/GLM-4-32B-0414", "THUDM/GLM-Z1-9B-0414", "glm4:9b", "glm-4-9b-chat"),
     # Ring 2.6 writes GLM 4.5's tags, as sglang's pull request 25366 shows
-    "glm45": ("zai-org/GLM-4.5-Air", "accounts/fireworks/models/glm-4p6", "glm-4-5", "inclusionAI/Ring-2.6-1T"),
+    "glm45": (
+        "zai-org/GLM-4.5-Air",
+        "accounts/fireworks/models/glm-4p6",
+        "glm-4-5",
+        "inclusionAI/Ring-2.6-1T",
+        "zai-org/GLM-GA",
+        "zai-org/Glyph",
+    ),
     # IQuest-Coder-V1: by their model card, the 40B Instruct as Qwen3, the others as Qwen3-Coder; V2 has marks of its own
     "iquest-coder-v2": ("IQuestLab/IQuest-Coder-V2-40B-Instruct",),
-    "glm47": ("zai.glm-4.7", "accounts/fireworks/models/glm-4p7", "zai-org/GLM-5-FP8", "glm53-744b"),
+    "glm47": (
+        "zai.glm-4.7",
+        "accounts/fireworks/models/glm-4p7",
+        "zai-org/GLM-5-FP8",
+        "glm53-744b",
+        "mindlab-research/Macaron-V1-Coding-Venti",
+    ),
     "harmony": ("openai.gpt-oss-120b-1:0", "gpt-oss:20b", "unsloth/gpt-oss-20b-GGUF"),
     "kimi-k2": ("moonshot.kimi-k2-thinking", "accounts/fireworks/models/kimi-k2p5", "moonshotai/Kimi-Linear-48B-A3B"),
     "minimax-m1": ("MiniMaxAI/MiniMax-M1-80k", "minimax/minimax-01"),
     "minimax-m2": ("minimax.minimax-m2", "accounts/fireworks/models/minimax-m2p1"),
+    "gemma4": ("google/gemma-4-31b-it", "Google/diffusiongemma-26B-A4B-it"),
+    "step3": ("stepfun-ai/step3",),
     "gemma3": ("google.gemma-3-27b-it", "gemma3:12b", "gemma2", "google/gemma-2-9b-it", "google/medgemma-27b-text-it"),
     "granite3": ("ibm-granite/granite-3.3-8b-instruct", "granite3.1-dense:8b", "granite-3-8b-instruct"),
     "granite3.2": ("granite-3-2-8b-instruct", "granite3.2:8b"),

@@ -67,7 +67,7 @@ GEMMA4 = Dialect(
     frame=("<turn|>", "<|tool_response>", "<|channel>", "<|channel>thought", "<channel|>"),
     stop=("<turn|>", "<|tool_response>"),
     control=("<bos>", "<|turn>", "<turn|>", "<|tool>", "<tool|>", "<|tool_response>", "<tool_response|>", "<|think|>"),
-    models=("gemma-4",),
+    models=("gemma-4", "diffusiongemma"),
     speech=Speech(
         results=Results(
             each=("<|tool_response>response:", NAME, '{value:<|"|>', RESULT, '<|"|>}<tool_response|>'), between=""

@@ -67,7 +67,7 @@ GLM45 = Dialect(
     frame=TURN_ENDS,
     stop=(*TURN_ENDS, "<|endoftext|>"),
     control=(*TURNS, "<tool_response>", "</tool_response>"),
-    models=("glm-4.5", "glm-4.6", "ring-2.6", "ling-2.6?"),
+    models=("glm-4.5", "glm-4.6", "glm-ga", "glyph", "ring-2.6", "ling-2.6?"),
     speech=Speech(
         (TOOLS_PROMPT, TOOLS, f"{FORMAT_PROMPT}{LINES}"),
         tools=JSON_LINES,
@@ -85,7 +85,7 @@ GLM47 = Dialect(
     frame=TURN_ENDS,
     stop=(*TURN_ENDS, "<|endoftext|>"),
     control=(*TURNS, "<tool_response>", "</tool_response>"),
-    models=("glm-4.7", "glm-5"),
+    models=("glm-4.7", "glm-5", "macaron-v1"),
     speech=Speech(
         (TOOLS_PROMPT, TOOLS, f"{FORMAT_PROMPT}{ROW}"),
         tools=JSON_LINES,

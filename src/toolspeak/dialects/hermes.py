@@ -44,6 +44,7 @@ HERMES = Dialect(
         *("hermes-2", "hermes-3", "hermes-4", "deephermes"),
         *("qwen2.5", "qwen3", "qwq"),  # their templates; qwen3-coder and qwen3.5 are longer
         *("exaone-4", "k-exaone", "mimo-7b", "mimo-vl", "smollm3", "trinity", "arcee", "cogito"),
+        *("step3-vl", "mellum2"),
         *("ling-mini", "ling-flash", "ling-1t", "ring-mini", "ring-flash", "ring-1t"),  # inclusionAI's second ones
         *("arch-function", "arch-agent", "jan-nano", "jan-v1", "tongyi-deepresearch"),  # made from Qwen 2.5 and 3
         *("athene-v2", "llama-3-groq", "tng-r1t2"),

@@ -66,6 +66,8 @@ QWEN3_CODER = Dialect(
         "nanbeige",
         "kat-dev",
         "intellect-3",
+        "trinity-large-thinking",
+        "intern-s2",
         "iquest-coder-v1",
         "kat-coder?",
     ),
