@@ -32,6 +32,7 @@ from typing import Any
 
 from ..events import CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
 from ..plan.effects import Ask
+from ..plan.invented_results import InventedResults
 from ..plan.stray_markers import StrayMarkers
 from ..types import Note, Request, Tool, copy_with
 from ..wire.decode import Decoder
@@ -86,6 +87,7 @@ class Listener:
         self._how = ""
         self._doubled = DoubledCalls()
         self._stray = StrayMarkers()  # a server may read a call and leave its markers
+        self._invented = InventedResults()
 
     def cost(self, event: Event) -> int:
         """The size of an event as `offloaded` counts it: a text may be read in all dialects, and is once more at its end; the
@@ -106,7 +108,9 @@ class Listener:
         events = self._leading.feed(event)
         if self._listens and self._thinker and not isinstance(event, ThoughtDelta):
             events = [part for one in events for part in self._thinking(one, self._thinker)]
-        return self._stray.feed([output for one in events for output in self._read(one)]) if self._listens else events
+        if not self._listens:
+            return events
+        return self._invented.feed(self._stray.feed([output for one in events for output in self._read(one)]))
 
     def _thinking(self, event: Event, thinker: _TextReader) -> list[Event]:
         """The event; of a thought in the text what can be no call at its end."""
@@ -311,7 +315,8 @@ class _TextReader:
                 return None
             self._left -= 1
             self._before = lines[begin.start() - 1 : begin.start()]
-            passage = self._passage = Passage(self._own, self._tools, lines[begin.start() :], new_id, self._tries)
+            begun = lines[begin.start() :]
+            passage = self._passage = Passage(self._own, self._tools, begun, new_id, self._tries, spoken=self._spoken)
         return None
 
     def close(self, *, whole: bool, alone: bool) -> list[Event]:
@@ -322,6 +327,8 @@ class _TextReader:
         if passage is None or CallStart in map(type, came):
             return self.released()
         reading = passage.calls(alone=False if self._spoken else alone)
+        if reading is None and not self._spoken:
+            reading = passage.calls_before_words(over=True)
         return self._in_other(reading) if reading else self.released()
 
     def _in_other(self, reading: DialectReading) -> list[Event]:

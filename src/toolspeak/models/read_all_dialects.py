@@ -16,6 +16,7 @@ from typing import Any
 from ..errors import ToolspeakError
 from ..events import CallStart, Event, Finished, TextDelta
 from ..plan.calls import checked
+from ..plan.invented_results import InventedResults
 from ..types import Reply, Tool
 from ..wire.decode import Decoder
 from ..wire.dialect import Dialect
@@ -47,6 +48,10 @@ class DialectReading:
     """Whether a call came before them."""
     passage: str = ""
     """The whole text, where this reading is the best."""
+    closed: bool = False
+    """Whether it was read to the end."""
+    invented: InventedResults | None = None
+    """Knows which texts are results that the model made up, so no words; None where these are words too."""
 
     @property
     def tries(self) -> int:
@@ -69,11 +74,12 @@ class DialectReading:
 
     def close(self) -> None:
         """Reads to the end."""
-        self._add([event for event in self.decoder.close() if not isinstance(event, Finished)])
+        self.closed = True
+        self._add(self.decoder.close())
 
     def _add(self, came: list[Event]) -> None:
-        self.events += came
-        for event in came:
+        self.events += [event for event in came if not isinstance(event, Finished)]
+        for event in self.invented.feed(came) if self.invented else came:
             if self.words:
                 return
             self.words = _is_words(event)
@@ -82,7 +88,7 @@ class DialectReading:
 
 class Passage:
     """A part of a text, from where a call may begin. All dialects but `own` read along; one that finds words drops out.
-    After `tries` openers all do."""
+    After `tries` openers all do. `spoken`: there are words before it."""
 
     def __init__(
         self,
@@ -91,6 +97,8 @@ class Passage:
         text: str,
         ids: Callable[[], str],
         tries: int = TRIES,
+        *,
+        spoken: bool = False,
     ) -> None:
         self.text = ""
         self._limit = tries
@@ -98,7 +106,10 @@ class Passage:
         """How many openers of calls were tried."""
         self._tools = tools
         others = (dialect for dialect in _begun_by(text.lstrip()[0]) if dialect is not own)
-        self._reading = [DialectReading(dialect, Decoder(dialect, tools, "", ids=ids)) for dialect in others]
+        self._reading = [
+            DialectReading(dialect, Decoder(dialect, tools, "", ids=ids), invented=None if spoken else InventedResults())
+            for dialect in others
+        ]
         self._ended: list[DialectReading] = []
         """Those that found words."""
         self.feed(text)
@@ -128,16 +139,19 @@ class Passage:
         reply, so calls between the control markers of a dialect may have wrong arguments."""
         for one in self._reading:
             one.close()
+        self._ended += [one for one in self._reading if one.words]
         calls = [one for one in self._reading if not one.words]
         marked = [one for one in calls if _marked(one.dialect, self.text)] if alone else []
         return self._best(calls) or self._best(marked, fit=False)
 
-    def calls_before_words(self) -> DialectReading | None:
-        """The same, if it begins with calls in a fence or between tags, and words follow."""
+    def calls_before_words(self, *, over: bool = False) -> DialectReading | None:
+        """The same, if it begins with calls in a fence or between tags, and words follow. `over`: the text has ended."""
         marked = self.text.lstrip()[0] in "`<"
         reading = self._best([one for one in self._ended if one.called]) if marked else None
-        if reading:
+        if reading and not reading.closed:
             reading.read(self.text[reading.length :])
+            if over:
+                reading.close()
         return reading
 
     def _best(self, readings: Sequence[DialectReading], *, fit: bool = True) -> DialectReading | None:

@@ -30,6 +30,7 @@ from .calls import reached
 from .constrain import constrain, unheld
 from .effects import Ask, Plan, Reads
 from .end_marks import EndMarks
+from .invented_results import InventedResults
 from .json_reply import in_words
 from .late_tools import apart
 from .stop_strings import Stops
@@ -185,19 +186,20 @@ def _read_by(decoder: Decoder, limit: int | None) -> Reads:
         nonlocal last
         match event:
             case TextDelta(text):
-                return ends.feed(stray.feed(decoder.feed(text)))
+                return invented.feed(ends.feed(stray.feed(decoder.feed(text))))
             case Finished():
                 last = event
                 return ()
             case None:
                 events = ends.feed(stray.feed(decoder.close()))
                 calls = decoder.state.call_count > 0
-                return [_finish(e, last, calls, limit) if isinstance(e, Finished) else e for e in events]
+                finished = [_finish(e, last, calls, limit) if isinstance(e, Finished) else e for e in events]
+                return invented.feed(finished)
             case _:
                 return (event,)
 
     last = Finished()
-    stray, ends = StrayMarkers(), EndMarks()
+    stray, ends, invented = StrayMarkers(), EndMarks(), InventedResults()
     return read
 
 

@@ -1,0 +1,94 @@
+"""Leaves out what a model writes in the place of a tool: a result of its own behind its call.
+
+A model that does not stop after its call goes on with `<tool_response>…` or `Observation: …`, then with an answer from
+that. The call runs, so the invented result and all that rests on it, further calls too, would stand before the real one.
+The reply ends where the tool's turn begins, with the note `invented-result`. Only text directly behind a call counts, so
+an answer may quote a result.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ..events import CallEnd, CallStart, Event, Finished, Noted, TextDelta
+from ..schema.phrases import beginning
+from ..types import Note
+
+LONGEST = 256
+"""The most characters behind a call that are held back."""
+LINE = 80
+"""The most characters of the line in which a result opens."""
+QUOTED = 60
+"""The most characters of an invented result that the note has."""
+
+_TAG = (
+    r"[<\[][|｜/]{0,2}\w{0,20}?(?:tool|function)s?[ _▁-]?(?:call[ _▁-]?)?"
+    r"(?:response|result|output|return)s?(?:[ _▁:-][^<>\[\]\n]{0,60}?)?[|｜]?[>\]]"
+)
+_LABEL = (
+    r"(?:#{1,4} )?\**(?:observations?|(?:(?:tool|function)[ _])?(?:results?|outputs?)|(?:tool|function)[ _]responses?"
+    r"|(?:results?|return) (?:of|from) \S{1,60}?)\**[ \t]?:"
+)
+_RESULT = re.compile(rf"(?:{_TAG}|{_LABEL}|```tool_output|<results?>)", re.IGNORECASE)
+_FIRST = re.compile(r"[<\[#*`otfr]", re.IGNORECASE)
+
+
+class InventedResults:
+    """The events of a reply without the results that the model made up; `feed` takes them in order."""
+
+    def __init__(self) -> None:
+        self._buffer = ""
+        self._behind = False
+        """Whether nothing but white space followed the last call so far."""
+        self._invented = ""
+        """The beginning of the invented result."""
+
+    def feed(self, events: Iterable[Event]) -> list[Event]:
+        out: list[Event] = []
+        for event in events:
+            if isinstance(event, Finished):
+                out += self._ended(event)
+            elif self._invented:
+                self._invented += event.text if isinstance(event, TextDelta) and len(self._invented) < LONGEST else ""
+            elif isinstance(event, TextDelta) and self._behind:
+                out += self._text(event.text)
+            else:
+                out += self._released() if isinstance(event, CallStart) else []
+                self._behind = isinstance(event, CallEnd) or (self._behind and not isinstance(event, CallStart))
+                out.append(event)
+        return out
+
+    def _text(self, piece: str) -> list[Event]:
+        """The text that is no invented result; [] while that is open."""
+        self._buffer += piece
+        opens = _opens(self._buffer)
+        if opens is None:
+            return []
+        self._behind = False
+        if opens:
+            self._invented, self._buffer = self._buffer.lstrip(), ""
+        return self._released()
+
+    def _released(self) -> list[Event]:
+        text, self._buffer = self._buffer, ""
+        return [TextDelta(text)] if text else []
+
+    def _ended(self, event: Finished) -> list[Event]:
+        if not self._invented:
+            return [*self._released(), event]
+        quoted = beginning(self._invented, QUOTED)
+        detail = f"behind its call, the model wrote a result of its own, {quoted!r}; that and all behind it is left out"
+        finish = "tool_calls" if event.finish in ("stop", "length") else event.finish
+        return [Noted(Note("invented-result", detail)), Finished(finish, event.usage)]
+
+
+def _opens(text: str) -> bool | None:
+    """Whether a text behind a call opens a tool's result; None while more of it may tell."""
+    start = text[:LONGEST].lstrip()
+    line, over, _ = start.partition("\n")
+    if start and not _FIRST.match(start):
+        return False
+    if _RESULT.match(line[:LINE]):
+        return True
+    return False if any((over, len(line) >= LINE, len(text) >= LONGEST)) else None
