@@ -18,8 +18,8 @@ from listening import listening
 from replies import frames
 from toolspeak.events import CallEnd, CallResult, CallStart, Event, Finished, Noted, TextDelta
 from toolspeak.plan.invented_results import InventedResults
-from toolspeak.wire.dialect import Dialect, Slot
 from toolspeak.wire.decode import Decoder
+from toolspeak.wire.dialect import Dialect, Slot
 from toolspeak.wire.reading.collect import collect
 
 RESULTS = (
@@ -99,7 +99,9 @@ def opening(d: Dialect) -> str:
     return "".join(part if isinstance(part, str) else "weather" for part in before)
 
 
-@pytest.mark.parametrize("d", [d for d in TALKING if opening(d).strip() not in ("", "<response>")], ids=lambda d: d.name)
+@pytest.mark.parametrize(
+    "d", [d for d in TALKING if opening(d).strip() not in ("", "<response>")], ids=lambda d: d.name
+)
 def test_the_results_of_every_dialect(d: Dialect) -> None:
     """As each writes them behind its own call, the same at every cut. (`<response>` may be around an answer.)"""
     call = wire(d, find("two words")).strip()
@@ -127,7 +129,10 @@ REPLIES = {
     "prompted, react": ("react", f'Thought: why\nAction: weather\nAction Input: {{"city": "Rome"}}\n{RESULTS[1]}'),
     "prompted, plain": ("generic-json", f"{CALL_TEXT}\n{RESULTS[5]}"),
     "not read by the server, known": (None, f"{BLOCK}\n{RESULTS[0]}"),
-    "not read by the server, react": (None, f'Thought: why\nAction: weather\nAction Input: {{"city": "Rome"}}\n{RESULTS[1]}'),
+    "not read by the server, react": (
+        None,
+        f'Thought: why\nAction: weather\nAction Input: {{"city": "Rome"}}\n{RESULTS[1]}',
+    ),
     "not read by the server, plain": (None, f"{CALL_TEXT}\n{RESULTS[3]}"),
 }
 """The dialect in which a model is prompted, and its reply."""

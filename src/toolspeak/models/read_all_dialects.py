@@ -107,7 +107,9 @@ class Passage:
         self._tools = tools
         others = (dialect for dialect in _begun_by(text.lstrip()[0]) if dialect is not own)
         self._reading = [
-            DialectReading(dialect, Decoder(dialect, tools, "", ids=ids), invented=None if spoken else InventedResults())
+            DialectReading(
+                dialect, Decoder(dialect, tools, "", ids=ids), invented=None if spoken else InventedResults()
+            )
             for dialect in others
         ]
         self._ended: list[DialectReading] = []

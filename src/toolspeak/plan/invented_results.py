@@ -50,18 +50,20 @@ class InventedResults:
             if isinstance(event, Finished):
                 out += self._ended(event)
             elif self._invented:
-                self._invented += event.text if isinstance(event, TextDelta) and len(self._invented) < LONGEST else ""
-            elif isinstance(event, TextDelta) and self._behind:
-                out += self._text(event.text)
+                self._invented = (self._invented + _text_of(event))[:LONGEST]
+            elif self._behind:
+                out += self._behind_call(event)
             else:
-                out += self._released() if isinstance(event, CallStart) else []
-                self._behind = isinstance(event, CallEnd) or (self._behind and not isinstance(event, CallStart))
+                self._behind = isinstance(event, CallEnd)
                 out.append(event)
         return out
 
-    def _text(self, piece: str) -> list[Event]:
-        """The text that is no invented result; [] while that is open."""
-        self._buffer += piece
+    def _behind_call(self, event: Event) -> list[Event]:
+        """The event, and the text that is no invented result; [] while that is open."""
+        if not isinstance(event, TextDelta):
+            self._behind = not isinstance(event, CallStart)
+            return [event] if self._behind else [*self._released(), event]
+        self._buffer += event.text
         opens = _opens(self._buffer)
         if opens is None:
             return []
@@ -83,12 +85,16 @@ class InventedResults:
         return [Noted(Note("invented-result", detail)), Finished(finish, event.usage)]
 
 
+def _text_of(event: Event) -> str:
+    return event.text if isinstance(event, TextDelta) else ""
+
+
 def _opens(text: str) -> bool | None:
     """Whether a text behind a call opens a tool's result; None while more of it may tell."""
     start = text[:LONGEST].lstrip()
     line, over, _ = start.partition("\n")
-    if start and not _FIRST.match(start):
-        return False
     if _RESULT.match(line[:LINE]):
         return True
+    if not _FIRST.match(start or "<"):
+        return False
     return False if any((over, len(line) >= LINE, len(text) >= LONGEST)) else None
