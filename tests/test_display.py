@@ -66,7 +66,7 @@ def test_what_else_a_reply_holds() -> None:
     notes = (ts.Note("repaired", "a comma"),)
     reply = ts.Reply("Hm.", "Let me see", (call,), "length", notes, usage, pending=(waits,), output=[1])
     assert repr(reply).splitlines() == [
-        "Reply: length, 1,200 + 34 tokens",
+        "Reply: length (cut off), 1,200 + 34 tokens",
         "  1 thought: Let me see",
         "    Hm.",
         '    → weather {"city": "Os (cut off)',

@@ -96,7 +96,8 @@ def _head(reply: Any) -> str:
     steps = f", {len(reply.steps)} steps" if len(reply.steps) > 1 else ""
     sent, received = reply.usage.prompt_tokens, reply.usage.completion_tokens
     tokens = f", {sent:,} + {received:,} tokens" if sent or received else ""
-    return f"{reply.finish}{steps}{tokens}"
+    cut_off = " (cut off)" if reply.finish in ("length", "content_filter") else ""
+    return f"{reply.finish}{cut_off}{steps}{tokens}"
 
 
 def reply_text(reply: Any) -> str:

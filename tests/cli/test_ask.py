@@ -214,6 +214,33 @@ def test_dry_run_decides_and_runs_nothing(cli: Cli, script: Script, place: Path)
     assert not (place / "made").exists()
 
 
+@pytest.mark.parametrize(
+    ("rules", "line"),
+    [
+        ('deny = ["weather"]', "✗ the policy refuses this call: deny weather\n"),
+        ('ask = ["weather"]', "✗ this call needs approval: ask weather\n"),
+        ('allow = ["weather"]', ""),
+    ],
+)
+def test_dry_run_says_what_the_policy_says(cli: Cli, script: Script, place: Path, rules: str, line: str) -> None:
+    (place / "p.toml").write_text(rules)
+    ask = (
+        "ask",
+        "hi",
+        "-t",
+        "weather.py",
+        "-m",
+        script(wants("weather", city="Oslo")),
+        "--dry-run",
+        "--policy",
+        "p.toml",
+    )
+    done = cli(*ask)
+    assert (done.returncode, done.stdout, done.stderr) == (0, 'weather {"city": "Oslo"}\n', line)
+    (decision,) = json.loads(cli(*ask, "--json").stdout)["decisions"]
+    assert decision["verdict"] == rules.partition(" ")[0]
+
+
 def test_explain_sends_nothing(cli: Cli) -> None:
     done = cli("ask", "How warm?", "-t", "weather.py:weather", "-m", "http://127.0.0.1:9/v1#m", "--explain")
     assert done.returncode == 0

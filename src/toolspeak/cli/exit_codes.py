@@ -1,4 +1,4 @@
 """The exit codes of all commands. 0 means that the command did its work."""
 
 FAILED, USAGE, LIMITED, INTERRUPTED = 1, 2, 3, 130
-EPILOG = "Exit codes: 0 done, 1 the model or a tool failed, 2 wrong usage, 3 a limit ended the run, 130 interrupted."
+EPILOG = "Exit codes: 0 done, 1 the model or a tool failed, 2 wrong usage, 3 a limit ended the run or cut the answer, 130 interrupted."

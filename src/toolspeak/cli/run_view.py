@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Iterator
-from typing import Any, Unpack, cast
+from collections.abc import AsyncGenerator, Generator, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import click
 
@@ -18,6 +18,9 @@ from ..types import Message, Note, Reply
 from ..verbs import Options, Prompt, job
 from .exit_codes import FAILED, LIMITED
 from .terminal import Out, Progress, json_line
+
+if TYPE_CHECKING:
+    from ..policy.policy import Decision
 
 
 def answer(prompt: Prompt, tools: Any, show: Show, **options: Unpack[Options]) -> Reply:
@@ -45,6 +48,10 @@ STOPS = ("limit-steps", "limit-calls", "limit-repeats")
 """Notes after which the model is asked once more, and its calls are not run."""
 HINTS = ("like-a-call", "tools-dropped", "invented-result")
 """Notes that say why a turn has no call, or less text than the model wrote."""
+
+
+INCOMPLETE = ("limit", "length", "content_filter")
+"""How a reply ends that is not the whole answer."""
 
 
 class Show:
@@ -135,12 +142,17 @@ class Show:
 
 def exit_code(reply: Reply) -> int:
     """The exit code of a run: FAILED if a call of the last step failed, the run ended without text, or calls are
-    pending; LIMITED if a limit ended it with an answer; otherwise 0. A refusal is no failure."""
+    pending; LIMITED if a limit ended it or cut its answer; otherwise 0. A refusal is no failure."""
     ran = [step for step in reply.steps if step.results]
     errors = [result.error for result in ran[-1].results] if ran else []
-    unfinished = bool(reply.pending) or not reply.text.strip()
+    unfinished = bool(reply.pending) or _empty(reply)
     wrong = unfinished or any(e is not None and not isinstance(e, NotApproved) for e in errors)
-    return FAILED if wrong else LIMITED if reply.finish == "limit" else 0
+    return FAILED if wrong else LIMITED if reply.finish in INCOMPLETE else 0
+
+
+def _empty(reply: Reply) -> bool:
+    """Whether a reply has neither a text nor calls that wait for approval or were only decided."""
+    return not any((reply.text.strip(), reply.calls, reply.pending))
 
 
 def show_hints(reply: Reply) -> None:
@@ -154,7 +166,7 @@ def show_no_call(reply: Reply, model: str) -> None:
     """Print to standard error how to see why the model called no tool, if it called none and was not cut off."""
     called = any(step.reply.calls for step in reply.steps)
     hinted = any(note.rule in HINTS for note in reply.notes)
-    if not any((called, hinted, reply.finish in ("limit", "length"))):
+    if not any((called, hinted, reply.finish in INCOMPLETE)):
         check = (
             "" if model.startswith(("local", "scripted", "replay")) else f", toolspeak doctor {model} checks its server"
         )
@@ -164,7 +176,7 @@ def show_no_call(reply: Reply, model: str) -> None:
 def show_open(reply: Reply) -> None:
     """Print to standard error what a run lacks: an answer, or the approval of calls."""
     limits = "; ".join(_limits(reply))
-    if not (reply.text.strip() or reply.pending):
+    if _empty(reply):
         click.echo(f"error: the model gave no answer{': ' if limits else ''}{limits}", err=True)
     elif limits:
         Progress().note(f"stopped: {limits}")
@@ -173,12 +185,14 @@ def show_open(reply: Reply) -> None:
 
 
 def _limits(reply: Reply) -> Iterator[str]:
-    """Yield what limited the reply: limits of the run, and the limit of tokens of a reply without text."""
+    """Yield what limited the reply: limits of the run, the limit of tokens of a reply, and a filter."""
     last = reply.steps[-1].reply if reply.steps else reply
     yield from (note.detail for note in last.notes if note.rule.startswith("limit-"))
-    if reply.finish == "length" and not reply.text.strip():
+    if reply.finish == "content_filter":
+        yield "the reply was cut off by the content filter of the model's server"
+    if reply.finish == "length":
         count = f"{last.usage.completion_tokens} tokens" if last.usage.completion_tokens else "its limit of tokens"
-        place = ", inside its thought" if reply.thought else ""
+        place = ", inside its thought" if all((reply.thought, _empty(reply))) else ""
         yield f"the reply was cut off at {count}{place}; to allow more: --max-tokens, or a longer context of the server"
 
 
@@ -188,14 +202,17 @@ def without_pending(reply: Reply) -> list[Message]:
     return [*reply.messages, *(answer_message(call, text) for call in reply.calls if reply.pending)]
 
 
-def as_json(reply: Reply, model: str) -> dict[str, Any]:
-    """Return a reply as JSON data: its text, its calls (decided, or run with their results), its usage."""
+def as_json(reply: Reply, model: str, decisions: Sequence[Decision] = ()) -> dict[str, Any]:
+    """Return a reply as JSON data: its text, its calls (decided, or run with their results), its usage.
+
+    `decisions` are those of a policy about the calls."""
     return {
         "model": model,
         "text": reply.text,
         "thought": reply.thought,
         "finish": reply.finish,
         "calls": [_call(call) for call in reply.calls],
+        **({"decisions": [jsonable(one) for one in decisions]} if decisions else {}),
         "steps": [
             {
                 "text": step.reply.text,

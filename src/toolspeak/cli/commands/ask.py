@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from ...types import Message
     from ..terminal import Out
 
+UNRUN = {"deny": "the policy refuses this call", "ask": "this call needs approval"}
+"""What --dry-run says of a call that would not run, by the policy's verdict."""
+
 
 @click.command(cls=Command)
 @click.argument("words", metavar="QUESTION", nargs=-1)
@@ -38,7 +41,7 @@ if TYPE_CHECKING:
 @sampling_options
 @limits_options
 @click.option("--explain", is_flag=True, help="Print the exact request, and send nothing.")
-@click.option("--dry-run", is_flag=True, help="Print the calls, and run none.")
+@click.option("--dry-run", is_flag=True, help="Print the calls, and what a policy says of them. Run none.")
 @approve_option
 @policy_option
 @click.option("--json", "as_json", is_flag=True, help="Print the whole outcome as one JSON object.")
@@ -71,7 +74,7 @@ def ask(ctx: click.Context, words: tuple[str, ...], files: tuple[str, ...], **op
         if options["explain"]:
             _explain(out, prompt, box, options)
         elif options["dry_run"]:
-            _decide(out, prompt, box, options)
+            ctx.exit(_decide(out, prompt, box, options))
         elif code := _run(out, prompt, box, options):
             ctx.exit(code)
 
@@ -89,11 +92,13 @@ def _explain(out: Out, prompt: list[Message], box: Any, options: dict[str, Any])
         out.line(str(explanation))
 
 
-def _decide(out: Out, prompt: list[Message], box: Any, options: dict[str, Any]) -> None:
+def _decide(out: Out, prompt: list[Message], box: Any, options: dict[str, Any]) -> int:
     from ...verbs import decide
-    from ..run_view import as_json, show_hints
+    from ..policy_file import read_policy
+    from ..run_view import as_json, exit_code, show_hints, show_open
     from ..terminal import Progress, json_line
 
+    policy = read_policy(options["policy_file"]) if options["policy_file"] else None
     model = model_by_name(options["model"], options["dialect"])
     progress = Progress()
     progress.waiting()
@@ -103,14 +108,20 @@ def _decide(out: Out, prompt: list[Message], box: Any, options: dict[str, Any]) 
         )
     finally:
         progress.ready()
+    tools = tuple(box)
+    decisions = [policy.decide(call, prompt, tools=tools) for call in reply.calls] if policy else []
     if options["as_json"]:
-        out.json(as_json(reply, model.name))
+        out.json(as_json(reply, model.name, decisions))
     elif reply.calls:
-        for call in reply.calls:
+        for at, call in enumerate(reply.calls):
             out.line(f"{call.name} {json_line(call.arguments)}")
+            if decisions and decisions[at].verdict != "allow":
+                progress.result(f"{UNRUN[decisions[at].verdict]}: {decisions[at].why}", failed=True)
     else:
         out.line(reply.text)
         show_hints(reply)
+    show_open(reply)
+    return exit_code(reply)
 
 
 def _run(out: Out, prompt: list[Message], box: Any, options: dict[str, Any]) -> int:

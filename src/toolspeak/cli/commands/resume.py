@@ -54,7 +54,7 @@ def resume(ctx: click.Context, file: str, files: tuple[str, ...], policy_file: s
 
     An approval is valid once, for exactly the call that was shown, and is used up before the call runs. The exit code
     is 1 if a call failed, if a call with --approve or --edit could not run, or if calls are still pending. It is 3 if
-    a limit ended the run.
+    a limit ended the run or cut the answer.
     """
     from ...resume import play
     from ..policy_file import read_policy
