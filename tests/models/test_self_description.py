@@ -121,7 +121,15 @@ def test_the_library_asks_once_and_only_for_what_may_be_too_large(count: int, lo
     assert paths.count("/api/ps") == asks
 
 
-def library(answers: dict[str, Any], *inputs: Any, look: bool = True, tools: list[Any]) -> tuple[list[str], list[Any]]:
+@pytest.mark.parametrize("told", [PLAIN, VLLM])
+def test_the_context_that_the_user_gives_counts_before_what_the_server_reports(told: Any) -> None:
+    tools: list[Any] = [ts.Tool(f"tool_{at}", f"{at} {LONG}", {"type": "object", "properties": {}}) for at in range(20)]
+    few, many = (library({"/v1/models": told}, tools=tools, context=tokens) for tokens in (4_096, 1_000_000))
+    assert len(few[1][0]["tools"]) < 4 < 20 == len(many[1][0]["tools"])
+    assert "/api/ps" not in few[0] + many[0]
+
+
+def library(answers: dict[str, Any], *inputs: Any, tools: list[Any], **options: Any) -> tuple[list[str], list[Any]]:
     """The paths that a server with such answers is asked at by `run`, and the bodies of the requests for a reply."""
     paths: list[str] = []
     bodies: list[Any] = []
@@ -136,7 +144,7 @@ def library(answers: dict[str, Any], *inputs: Any, look: bool = True, tools: lis
             return web.json_response(told) if told else web.json_response({"error": "no"}, status=404)
 
         async with listening(handle) as root:
-            model = ts.model(f"{root}/v1#m", look=look)
+            model = ts.model(f"{root}/v1#m", **options)
             for each in inputs or ("Hi",):
                 reply = await ts.arun(each, tools=tools, model=model)
                 assert reply.text == "Hello"

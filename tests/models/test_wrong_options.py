@@ -36,6 +36,10 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "seed": (lambda: ts.run("Hi", model=SERVER, seed="7"), "seed: expected a whole number, received '7'"),  # type: ignore[arg-type]
     "seed, a truth value": (lambda: ts.run("Hi", model=SERVER, seed=True), "seed: expected a whole number"),
     "seed, too large": (lambda: ts.run("Hi", model=SERVER, seed=2**70), "seed: expected a whole number"),
+    "context": (lambda: ts.model(SERVER, context=0), "context: expected a number of tokens above 0, received 0"),
+    "context, a text": (lambda: ts.model(SERVER, context="8k"), "context: expected a number of tokens"),
+    "context, misspelt": (lambda: ts.model(SERVER, contxt=8), "contxt: unknown option.*Did you mean 'context'"),
+    "context, in process": (lambda: ts.model("local", context=-1), "context: expected a number of tokens above 0"),
     "timeout": (lambda: ts.model(SERVER, timeout=-1), "timeout: expected a number of seconds above 0, received -1"),
     "timeout, a text": (lambda: ts.model(SERVER, timeout="3"), "timeout: expected a number of seconds"),
     "timeout, endless": (lambda: ts.Http(SERVER, timeout=float("inf")), "timeout: expected a number of seconds"),

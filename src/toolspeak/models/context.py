@@ -10,10 +10,20 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Any, cast
 
+from ..errors import UsageError
 from ..events import Event
 
 SMALL = 4_096
 """A small context in tokens: a request that fits is sent without asking the server for its context."""
+
+
+def checked_context(value: Any) -> int:
+    """Return the context size that the user of a model gives, 0 for none. Raises UsageError."""
+    if value is None:
+        return 0
+    if any((not isinstance(value, int), isinstance(value, bool))) or value < 1:
+        raise UsageError(f"context: expected a number of tokens above 0, received {value!r:.80}")
+    return value
 
 
 def context_of(model: Any) -> int | None:

@@ -81,9 +81,9 @@ class Adaptive(Wrapper[Model]):
         self.decided = asyncio.Event()
         """Set unless the first probe is still to show how the model is asked."""
         self.decided.set()
-        self.context = 0
-        """Tokens that the model reads and writes at once, 0 where its server did not tell."""
-        self.asks_context = False if hosted(http.address.public) else look
+        self.context = http.context
+        """Tokens that the model reads and writes at once, as its user or its server told; 0 where neither did."""
+        self.asks_context = look if self._may_ask_context else False
         """Whether its server is still to be asked for that."""
         # A dialect says how it is asked, too, unless the way is chosen beside it.
         way = preferred.way or ("prompted" if preferred.dialect is not None else None)
@@ -104,7 +104,7 @@ class Adaptive(Wrapper[Model]):
     def _settle(self, seen: ServerCapabilities | None) -> None:
         """Decides anew, by what was seen."""
         self.server_capabilities = seen
-        self.context = max(self.context, seen.context if seen else 0)
+        self._use_context(seen.context if seen else 0)
         known = seen.known if seen else self.http.known
         known = replace(known, name=self.http.model or known.name)
         if self._template:
@@ -307,7 +307,8 @@ class Adaptive(Wrapper[Model]):
         seen = await described(self.http)
         if not seen.template:
             raise UsageError(f"{self.http.address.public} does not tell its chat template: give it as `template`")
-        self._template, self.context = seen.template, max(seen.context, self.context)
+        self._template = seen.template
+        self._use_context(seen.context)
         self._settle(self.server_capabilities)
 
     async def find_context(self) -> None:
@@ -316,7 +317,15 @@ class Adaptive(Wrapper[Model]):
         async with self._looking:
             if self.asks_context and not self.problem:
                 self.asks_context = False
-                self.context = max(self.context, await server_context(self.http))
+                self._use_context(await server_context(self.http))
+
+    @property
+    def _may_ask_context(self) -> bool:
+        return not any((self.http.context, hosted(self.http.address.public)))
+
+    def _use_context(self, reported: int) -> None:
+        """Uses the context that a server reports, unless the user gave it."""
+        self.context = self.http.context or max(self.context, reported)
 
     def expect_load(self) -> None:
         """Has requests with tools wait until `load` shows how the model is asked."""
@@ -328,7 +337,7 @@ class Adaptive(Wrapper[Model]):
         if self.server_capabilities is not None:
             return
         self.expect_load()
-        self.asks_context = not hosted(self.http.address.public)
+        self.asks_context = self._may_ask_context
         try:
             known = await self._tried()
         finally:

@@ -64,7 +64,8 @@ def model(
     question about them, unless `look` is False. `key` stands before the environment. `temperature`, `max_tokens`, `top_p`,
     `top_k` and `extra_body` (further fields for the server, such as `{"min_p": 0.1}`) are for requests that set none of
     their own.
-    `options` go to the model's own class: for HTTP see `models.http.Http`. Raises UnknownModel for a name
+    `options` go to the model's own class: for HTTP see `models.http.Http`. `context=8192` is one of HTTP and of `local`: how
+    many tokens the model reads and writes at once, if its server does not report it. Raises UnknownModel for a name
     that means none, UsageError for a setting that cannot be.
     """
     if not isinstance(look, bool):  # pyright: ignore[reportUnnecessaryIsInstance]

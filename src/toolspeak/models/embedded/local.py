@@ -31,6 +31,7 @@ from ...events import Event, Finished, Logprobs, Noted, TextDelta
 from ...plan.attachment_marks import has_parts
 from ...types import Finish, Reply, Request, Usage
 from ..base import Capability
+from ..context import checked_context
 from ..sampling import NONE, Sampling
 from ..strategy import Known
 from ..unsupported_settings import without_unsupported
@@ -69,7 +70,7 @@ class Local:
         self, path: str | os.PathLike[str] | None = None, *, context: int = CONTEXT, defaults: Sampling = NONE
     ) -> None:
         self.path = Path(path).expanduser() if path else None
-        self.context = context
+        self.context = checked_context(context) or CONTEXT
         self.defaults = defaults
         self.name = f"local:{self.path}" if self.path else "local"
 

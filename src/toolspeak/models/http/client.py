@@ -34,6 +34,7 @@ from ...schema.nonblocking_json import written
 from ...secret_removal import Secrets
 from ...types import Note, Request
 from ..base import Capability
+from ..context import checked_context
 from ..offload import LARGE, offloaded, request_size
 from ..retries import at_most, retried, retrying
 from ..sampling import NONE, Sampling, check_settings
@@ -65,7 +66,7 @@ class Http:
     number of seconds for all waits, or Timeouts. `retries` is how often a request is sent again, only before any part
     of the reply was passed on. A server's Retry-After is respected up to a minute; a longer one raises RateLimited at
     once. `trust_env` uses the proxies of the environment. `defaults` are sampling settings for requests without them.
-    Connections are shared by all models and reused until the event loop ends or `aclose` is called.
+    `context` is how many tokens the model reads and writes at once, whatever its server reports. Connections are shared by all models and reused until the event loop ends or `aclose` is called.
     """
 
     def __init__(
@@ -82,16 +83,15 @@ class Http:
         trust_env: bool = False,
         provider: Provider = ANY,
         defaults: Sampling = NONE,
+        context: int | None = None,
     ) -> None:
         kind: str = api or provider.api
         if kind not in APIS:
             raise UsageError(f"expected api to be one of {', '.join(APIS)}, got {kind!r}")
-        self.api = kind
-        self._api = APIS[kind]
+        self.api, self._api = kind, APIS[kind]
         self._writing: Mapping[str, Any] = provider.writing if kind == provider.api else {}
         self._constraints: Mapping[str, str] = {}
-        self._provider = provider
-        self.model = model
+        self.model, self._provider = model, provider
         address = parse_address(url, default_path=self._api.default_path, endpoint=self._api.path)
         self.address = address.root if self._api.path.startswith("/v1") else address
         self.name = name or self.address.public + (f"#{model}" if model else "")
@@ -104,7 +104,7 @@ class Http:
         self.key_source = f"given with key=… or in {provider.key_variable}"
         """Where the key came from, for errors."""
         self._trust_env = trust_env
-        self.defaults = defaults
+        self.defaults, self.context = defaults, checked_context(context)
         self.in_pieces = False
         """Whether deltas are passed on one by one; otherwise those that arrive together are joined."""
 
