@@ -40,7 +40,7 @@ def test_words_before_a_call_are_no_answer_when_piped(cli: Cli, script: Script) 
         (["Oslo"] * 4, "the model made the same call with the same result 3 times"),
         (
             [f"Oslo {i}" for i in range(17)],
-            "the run reached its limit of 16 steps; to raise it: limits={'steps': …}, on the command line --steps",
+            "the run reached its limit of 16 steps; to raise it: limits={'steps': …} (--steps of ask, chat and resume)",
         ),
     ],
     ids=["repeats", "steps"],
@@ -491,7 +491,7 @@ def test_what_looks_like_a_call_is_told(place: Path, cli: Cli) -> None:
 def test_the_limits_of_a_run_are_options(cli: Cli, script: Script) -> None:
     model = script(*(wants("weather", city=f"Oslo {i}") for i in range(3)), "Sunny.")
     done = cli("ask", "Weather?", "-t", "weather.py", "-m", model, "--steps", "2")
-    assert "its limit of 2 steps; to raise it: limits={'steps': …}, on the command line --steps" in done.stderr
+    assert "its limit of 2 steps; to raise it: limits={'steps': …} (--steps of ask, chat and resume)" in done.stderr
     assert sum(line.startswith("→") for line in done.stderr.splitlines()) == 2
     done = cli("ask", "Weather?", "-t", "weather.py", "-m", model, "--calls", "1", "--json")
     assert json.loads(done.stdout)["finish"] == "limit"

@@ -173,8 +173,11 @@ def test_changed_tools_are_named(cases: list[evals.Case], tmp_path: Path) -> Non
 
     reworded, new = replace(first, description="Other words."), replace(first, name="new")
     start = f"{tmp_path / 'out'} holds the results of other tools: "
-    assert refused(replace(cases[0], tools=(reworded, *rest))) == f"{start}changed: {first.name}. Give another --out"
-    assert refused(replace(cases[0], tools=(*cases[0].tools, new))) == f"{start}added: new. Give another --out"
+    assert (
+        refused(replace(cases[0], tools=(reworded, *rest)))
+        == f"{start}changed: {first.name}. Give another `out=` (--out)"
+    )
+    assert refused(replace(cases[0], tools=(*cases[0].tools, new))) == f"{start}added: new. Give another `out=` (--out)"
     assert refused(replace(cases[0], tools=(new, *rest))).startswith(f"{start}added: new; removed: {first.name}.")
     both = refused(replace(cases[0], expected=[], tools=(reworded, *rest)))
     assert f"other cases: 1 of sums there, 1 of sums now; and of other tools: changed: {first.name}" in both

@@ -278,7 +278,7 @@ def test_a_stream_tells_calls_results_and_limits() -> None:
     assert CallStart("add", "c0") in events
     limit = ts.Note(
         "limit-steps",
-        "the run reached its limit of 1 steps; to raise it: limits={'steps': …}, on the command line --steps",
+        "the run reached its limit of 1 steps; to raise it: limits={'steps': …} (--steps of ask, chat and resume)",
     )
     assert Noted(limit) in events
     events = list(ts.stream("go", tools=[add], model=native(calls(ADD), "It is 3.")))

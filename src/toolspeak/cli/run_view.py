@@ -145,8 +145,8 @@ def exit_code(reply: Reply) -> int:
     pending; LIMITED if a limit ended it or cut its answer; otherwise 0. A refusal is no failure."""
     ran = [step for step in reply.steps if step.results]
     errors = [result.error for result in ran[-1].results] if ran else []
-    unfinished = bool(reply.pending) or _empty(reply)
-    wrong = unfinished or any(e is not None and not isinstance(e, NotApproved) for e in errors)
+    failed = any(error is not None and not isinstance(error, NotApproved) for error in errors)
+    wrong = any((failed, reply.pending, _empty(reply)))
     return FAILED if wrong else LIMITED if reply.finish in INCOMPLETE else 0
 
 
@@ -193,7 +193,14 @@ def _limits(reply: Reply) -> Iterator[str]:
     if reply.finish == "length":
         count = f"{last.usage.completion_tokens} tokens" if last.usage.completion_tokens else "its limit of tokens"
         place = ", inside its thought" if all((reply.thought, _empty(reply))) else ""
-        yield f"the reply was cut off at {count}{place}; to allow more: --max-tokens, or a longer context of the server"
+        option = "--max-tokens, or " if _has_option("--max-tokens") else ""
+        yield f"the reply was cut off at {count}{place}; to allow more: {option}a longer context of the server"
+
+
+def _has_option(name: str) -> bool:
+    """Whether the command that runs has an option, so that it may be advised."""
+    context = click.get_current_context(silent=True)
+    return any(name in parameter.opts for parameter in context.command.params) if context else True
 
 
 def without_pending(reply: Reply) -> list[Message]:

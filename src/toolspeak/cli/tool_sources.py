@@ -19,6 +19,10 @@ from ..toolbox import Toolbox
 MCP, OPENAPI = "mcp:", "openapi:"
 """The prefixes of MCP servers and of OpenAPI documents, before the command line or address."""
 
+ADDRESS = r"(?:localhost|[\w-]+(?:\.[\w-]+)+):\d+/|localhost/|\d+(?:\.\d+){3}/"
+"""How an address begins that lacks `http://`."""
+ARGUMENT = r"(?<![\w-])[a-z_]+=(?:…|[\"'\[{(])"
+"""An argument of a Python function in an error, such as `server="https://…"`."""
 SUGGESTED = 5
 """Up to so many tools of a file are suggested, if a command wants one of them."""
 
@@ -104,6 +108,8 @@ def _offered(spec: str) -> list[Any]:
     if only:
         return list(_only(source, only))
     path, names = _of_file(spec)
+    if re.match("https?://", spec):
+        raise UsageError(f"{spec}: expected openapi:{spec} for an OpenAPI document, or mcp:{spec} for an MCP server")
     if not path.is_file():
         raise UsageError(_missing(path))
     if path.suffix in (".yaml", ".yml"):
@@ -126,10 +132,21 @@ def _only(source: str, names: list[str]) -> Toolbox:
 
 
 def _operations(document: str, names: list[str]) -> list[Any]:
-    """Return the operations of an OpenAPI document, or those named."""
+    """Return the operations of an OpenAPI document, or those named. An error that names an argument of Python says how to
+    give it here."""
     from ..sources.openapi import openapi
 
-    return list(openapi(document, only=names))
+    if re.match(ADDRESS, document) and not Path(document).expanduser().exists():
+        raise UsageError(f"{document}: expected a file or an address. Did you mean openapi:http://{document}?")
+    try:
+        return list(openapi(document, only=names))
+    except UsageError as error:
+        if not re.search(ARGUMENT, str(error)):
+            raise
+        raise UsageError(
+            f"{error}. Here, give it in a Python file: write `api = toolspeak.openapi({document!r}, …)` into api.py, and name "
+            "api.py:api instead"
+        ) from None
 
 
 def _missing(path: Path) -> str:

@@ -115,7 +115,7 @@ def messages_of(line: Mapping[str, Any]) -> tuple[Message, ...]:
 def _tools(value: Any, offered: Tools | None) -> Tools:
     if value is None:
         if offered is None:
-            raise UsageError("no tools: give them in the line, or for all lines with --tools FILE")
+            raise UsageError("no tools: give them in the line, or for all lines with `tools=` (--tools FILE)")
         return offered
     if not isinstance(value, list):
         raise UsageError(f"tools: expected a list of tools or of names, received {short(value, 60)}")
@@ -131,7 +131,7 @@ def _tools(value: Any, offered: Tools | None) -> Tools:
 def _by_name(names: list[str], offered: Tools) -> Tools:
     by_name = {tool.name: tool for tool in offered}
     if absent := [name for name in names if name not in by_name]:
-        known = ", ".join(by_name) or "none: give --tools FILE"
+        known = ", ".join(by_name) or "none: give `tools=` (--tools FILE)"
         raise UsageError(
             f"tools: there is no {absent[0]!r}.{did_you_mean(near(absent[0], list(by_name)))} There are: {known}"
         )

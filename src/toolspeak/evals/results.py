@@ -98,7 +98,9 @@ def opened(path: Path, manifest: Manifest) -> Generator[Folder]:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{path} cannot be created: {error.strerror or error}") from None
-    with locked(path / ".lock", f"another evaluation is writing to {path}: wait for it, or give another --out"):
+    with locked(
+        path / ".lock", f"another evaluation is writing to {path}: wait for it, or give another `out=` (--out)"
+    ):
         _same_run(path, manifest)
         records = _whole(path / RECORDS)
         with (path / RECORDS).open("a", encoding="utf-8") as file:
@@ -112,17 +114,19 @@ def _same_run(path: Path, manifest: Manifest) -> None:
     if not there.exists():
         others = [one.name for one in path.iterdir() if one.name != ".lock"]
         if (path / RECORDS).exists() or not {*others} <= {f".{RUN}.part"}:
-            raise UsageError(f"{path} contains other files ({', '.join(sorted(others)[:3])}): use another --out")
+            raise UsageError(
+                f"{path} contains other files ({', '.join(sorted(others)[:3])}): use another `out=` (--out)"
+            )
         part = path / f".{RUN}.part"
         part.write_text(json.dumps(asdict(manifest), ensure_ascii=False, indent=1) + "\n", "utf-8")
         part.replace(there)
         return
     before = read_manifest(path)
     if before.digest != manifest.digest:
-        raise UsageError(f"{path} holds the results of {_other_cases(before, manifest)}. Give another --out")
+        raise UsageError(f"{path} holds the results of {_other_cases(before, manifest)}. Give another `out=` (--out)")
     if before.settings != manifest.settings:
         changes = "; ".join(_changes(before.settings, manifest.settings))
-        raise UsageError(f"{path} was begun with other settings: {changes}. Give another --out")
+        raise UsageError(f"{path} was begun with other settings: {changes}. Give another `out=` (--out)")
 
 
 def _other_cases(before: Manifest, now: Manifest) -> str:

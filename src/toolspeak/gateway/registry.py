@@ -192,7 +192,7 @@ def check_able(incoming: IncomingRequest, served: Served) -> None:
         raise cannot("prompt", f"{incoming.model!r} accepts messages, but no raw prompt: use /v1/chat/completions")
 
 
-SERVE_IT = "serve one under that name: --alias, --default"
+SERVE_IT = "serve one under that name: --alias or --default of `toolspeak serve`, [aliases] or `default_model` in its configuration"
 ASK_OPERATOR = "ask the gateway's operator"
 
 

@@ -325,7 +325,8 @@ class Adaptive(Wrapper[Model]):
 
     def _use_context(self, reported: int) -> None:
         """Uses the context that a server reports, unless the user gave it."""
-        self.context = self.http.context or max(self.context, reported)
+        if not self.http.context:
+            self.context = max(self.context, reported)
 
     def expect_load(self) -> None:
         """Has requests with tools wait until `load` shows how the model is asked."""

@@ -325,7 +325,7 @@ class _Run:
         if why == "repeats":
             return Note("limit-repeats", f"the model made the same call with the same result {SAME} times")
         limit = getattr(self.limits, why)
-        raised = f"limits={{{why!r}: …}}, on the command line --{why}"
+        raised = f"limits={{{why!r}: …}} (--{why} of ask, chat and resume)"
         last = sum(len(step.reply.calls) for step in self.steps[-1:])
         ran = f": {self.calls} ran, and none of the {last} in its last reply"
         much = f"{limit:g} {why}{ran if why == 'calls' else ''}"

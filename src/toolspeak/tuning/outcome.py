@@ -24,7 +24,8 @@ VALIDATION = "held-back"
 
 NEVER_CALLED = (
     "No strategy got a question right that needs a call, so they cannot be compared. Look at the replies "
-    "(`toolspeak eval report` shows them), try other dialects (--dialect), or give questions of your own (--cases)."
+    "(`toolspeak eval report` shows them), try other `dialects=` (--dialect), or"
+    " give questions of your own, `cases=` (--cases)."
 )
 """The verdict on a model that called nothing right."""
 

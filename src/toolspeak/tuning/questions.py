@@ -65,7 +65,9 @@ def questions(tools: Sequence[Tool[..., Any]], count: int = 48) -> tuple[list[di
         except NoValue as why:
             without.append(f"{tool.name}: {why}")
     if not cases:
-        raise UsageError(f"no question can be made for these tools: {'; '.join(without)}. Give your own with --cases")
+        raise UsageError(
+            f"no question can be made for these tools: {'; '.join(without)}. Give your own with `cases=` (--cases)"
+        )
     words = [*filter(lambda text: _unrelated(text, tools), _texts_without_call(tools))][: count // SHARE]
     return [
         *cases,

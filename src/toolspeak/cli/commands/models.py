@@ -34,7 +34,7 @@ def models() -> None:
 @models.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; this is the default when piped.")
 def list_(as_json: bool) -> None:
-    """List the names that --model takes, and whether each can be used.
+    """List the names that `toolspeak ask --model` takes, and whether each can be used.
 
     \b
     toolspeak models list

@@ -243,7 +243,7 @@ class Interface:
         exchange.record.route = f"{API}resume"
         body = await self.gateway.read(exchange, RESUME)
         if self.settings.policy is None:
-            raise Refused("no policy was given on the command line (--policy), so nothing is pending", code="no_policy")
+            raise Refused("no policy was given (`toolspeak ui --policy FILE`), so nothing is pending", code="no_policy")
         answers = {id_: answer_of(value) for id_, value in body["answers"].items()}
         paused = {name: body["paused"][name] for name in ("messages", "pending")}
         await self._tell(exchange, body, lambda model, box, options: resumed(model, paused, answers, box, options))
@@ -277,7 +277,7 @@ class Interface:
         """Return the tools of a turn: those chosen from the command line, and those pasted into the page."""
         offered = set(body.get("offered", ()))
         if self.settings.policy is not None and body.get("tools"):
-            message = "with --policy calls are run, and a pasted tool cannot run: give it on the command line (--tools)"
+            message = "with a policy calls are run, and a pasted tool cannot run: give it with `toolspeak ui --tools`"
             raise Refused(message, code="invalid_value", param="tools")
         return Toolbox(*(one for one in self.tools if one.name in offered), *(tools(_flat(body)) or ()))
 
@@ -306,9 +306,9 @@ class Interface:
         exchange.record.route = f"{API}run"
         body = await self.gateway.read(exchange, CALL)
         if self.settings.policy is not None:
-            raise Refused("with --policy calls run only as part of a conversation", status=403, code="policy")
+            raise Refused("with a policy calls run only as part of a conversation", status=403, code="policy")
         if body["name"] not in self.tools:
-            message = f"{body['name'][:100]}: only tools that were given on the command line (--tools) can run"
+            message = f"{body['name'][:100]}: only tools that were given with `toolspeak ui --tools` can run"
             raise Refused(message, code="invalid_value", param="name")
         async with self.gateway.admitted(exchange):
             await exchange.reply_json(

@@ -137,15 +137,17 @@ async def _send(sent: SentRequest, secret: Credentials, bounds: Bounds) -> aioht
     except aiohttp.ConnectionTimeoutError:
         raise ToolError(f"no connection to {_host(url)} within {CONNECT:g} s") from None
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        raise ToolError(_unreached(error, _host(url))) from None
+        raise ToolError(_unreached(error, url)) from None
 
 
-def _unreached(error: Exception, host: str) -> str:
+def _unreached(error: Exception, url: str) -> str:
+    host = _host(url)
     inner = getattr(error, "os_error", error)
     if isinstance(inner, PrivateAddress) or NOT_PUBLIC in str(inner):
         return (
-            f"{host} resolves to an address on this machine or in a private network ({inner}), which is not reached "
-            'unless you name that server: ts.openapi(DOCUMENT, server="http://…"), also in a Python file of tools'
+            f"{host} resolves to an address on this machine or in a private network ({inner}), which is reached only if "
+            f'you name the server: server="{urlsplit(url).scheme}://{host}/…" of toolspeak.openapi. On the command line, '
+            "write `api = toolspeak.openapi(DOCUMENT, server=…)` into api.py, and name api.py:api instead of the document"
         )
     return f"no answer from {host} ({cause(error)})"
 
