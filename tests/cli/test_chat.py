@@ -31,6 +31,28 @@ def test_each_line_of_a_pipe_is_a_question(cli: Cli, script: Script, place: Path
     assert roles == ["system", "user", "assistant", "user", "assistant", "tool", "assistant"]
 
 
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("/modle scripted:x", "there is no /modle. Did you mean '/model'? /help lists the commands."),
+        ("/tool weather", "there is no /tool. Did you mean '/tools'?"),
+        ("/what", "there is no /what. /help lists the commands. To ask the model this, put a word before it"),
+        ("/retry it", "/retry: expected nothing behind it"),
+        ("/exit now", "/exit: expected nothing behind it"),
+    ],
+)
+def test_an_unknown_command_is_no_question(cli: Cli, place: Path, line: str, why: str) -> None:
+    done = cli("chat", "-m", "scripted:Hello.", stdin=f"{line}\nHi\n")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert why in done.stderr
+
+
+@pytest.mark.parametrize("line", ["/etc/hosts is what?", "/etc/hosts", "// a comment", "What is /help?"])
+def test_what_is_no_command_is_a_question(cli: Cli, place: Path, line: str) -> None:
+    assert cli("chat", "-m", "scripted:Hello.", stdin=f"{line}\n").stdout == "Hello.\n"
+    assert stored(place)["messages"][0]["content"] == line
+
+
 def test_a_conversation_goes_on(cli: Cli, place: Path) -> None:
     cli("chat", "-m", "scripted:One.", stdin="First\n")
     done = cli("chat", "--continue", "-m", "scripted:Two.", stdin="Second\n")

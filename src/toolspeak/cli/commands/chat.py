@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...errors import ToolspeakError, UsageError
+from ...schema.suggestions import did_you_mean, near
 from ..options import (
     Command,
     approve_option,
@@ -53,6 +55,8 @@ Ctrl-C stops an answer; the next one starts where the last whole answer ended.""
 PLAIN = ("/help", "/tools", "/reset", "/retry", "/explain")
 ARGUMENT = ("/model", "/save", "/image")
 """Commands by themselves, and those that take something behind them; each is a method of Conversation."""
+LEAVE = ("/exit", "/quit")
+COMMAND = re.compile(r"/(?:[A-Za-z][\w-]*)?")
 BANNER_TOOLS = 8
 """The most names of tools that the banner lists."""
 
@@ -175,16 +179,24 @@ class ChatSession:
     def turn(self, line: str) -> bool:
         """Answer a question or run a command. Return False after the command that ends the conversation."""
         word, _, rest = line.partition(" ")
-        if line in ("/exit", "/quit"):
+        if line in LEAVE:
             return False
         if word in ARGUMENT or line in PLAIN:
             command: Any = getattr(self, f"_{word[1:]}")
             self._guarded(lambda: command(rest.strip()) if word in ARGUMENT else command())
-        elif line.startswith("/") and not rest:
-            self.note(f"there is no {word}.\n{HELP}")
+        elif COMMAND.fullmatch(word):
+            self._guarded(lambda: self._unknown(word))
         else:
             self._guarded(lambda: self._ask(self._with_images(line)))
         return True
+
+    def _unknown(self, word: str) -> None:
+        """Raises UsageError, which says what is wrong with a command. A path, such as /etc/hosts, is none."""
+        ask = "To ask the model this, put a word before it"
+        if word in (*PLAIN, *LEAVE):
+            raise UsageError(f"{word}: expected nothing behind it. {ask}")
+        similar = did_you_mean(near(word, (*PLAIN, *ARGUMENT, *LEAVE)))
+        raise UsageError(f"there is no {word}.{similar} /help lists the commands. {ask}")
 
     def _guarded(self, work: Callable[[], None]) -> None:
         """Run `work`. On a terminal an error ends the turn; piped, it ends the program."""
