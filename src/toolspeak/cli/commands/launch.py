@@ -71,12 +71,15 @@ def launch(
     toolspeak launch codex --model http://gpu:8000/v1#NAME --dialect tool-json
     toolspeak launch opencode --print
     """
+    from ...gateway.serve.server import check_installed
+
     settings, name, serving = _served(model, dialect, config)
     if only_print:
         key = "YOUR_KEY" if settings.keys else "none"
         place = Place(f"http://127.0.0.1:{PORT}", name, key, "toolspeak-agent", settings.models[name].context)
         click.echo("\n".join(_script(agent, place, arguments, serving)))
         return
+    check_installed()
     launcher = AGENTS[agent]
     program = shutil.which(launcher.program)
     if program is None:
