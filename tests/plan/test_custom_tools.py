@@ -48,6 +48,27 @@ def test_a_call_is_held_to_the_grammar_in_every_dialect(name: str) -> None:
     assert "does not fit its grammar: at line 5" in str(model.model.requests[1])
 
 
+FREE = "Edits files. This is a FREEFORM tool, so do not wrap the patch in JSON."
+
+
+@pytest.mark.parametrize("form", [None, {"type": "text"}, FORM, FORM | {"syntax": "regex", "definition": "a+"}])
+def test_what_a_client_says_of_free_text_agrees_with_the_function_that_a_model_gets(form: Any) -> None:
+    """In all APIs, in this order: what the client says, then how the text is passed, then its grammar."""
+    inner = {"name": "patch", "description": FREE} | ({"format": form} if form else {})
+    chat = {
+        "model": "m",
+        "messages": [{"role": "user", "content": "Hi"}],
+        "tools": [{"type": "custom", "custom": inner}],
+    }
+    for one in (tool({"type": "custom", **inner}), *(openai_chat.read_request(chat).request.tools or ())):
+        client, passed, *grammar = one.description.split("\n\n", 2)
+        assert client == FREE
+        assert "one argument, the string `input`" in passed
+        assert "that it is not JSON, is about this string" in passed
+        assert [text.partition(" ")[0] for text in grammar] == (["The"] if form and "syntax" in form else [])
+        assert list(one.parameters["properties"]) == ["input"]
+
+
 def test_a_grammar_says_where_a_text_leaves_it() -> None:
     for text, said in ((WRONG, "at line 5, column 8"), ("*** Begin\n", "it ends too early"), ("", "it ends too early")):
         [problem] = ts.Toolbox(tool()).validate(ToolCall("", "patch", {"input": text})).problems

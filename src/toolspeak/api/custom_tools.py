@@ -1,5 +1,8 @@
 """Custom tools, which take text instead of JSON. The model gets a function with one string parameter, `input`.
 
+A client describes such a tool as free text ("do not wrap it in JSON"). The description that the model reads says how both
+fit together: the call has the one field, and what the client says of the text applies to its value.
+
 The format of the text becomes part of the function's schema: a regular expression as `pattern`, a Lark grammar as the
 keyword of `schema.text_grammars`. A call that violates either is requested again.
 """
@@ -12,14 +15,20 @@ from ..schema.nonblocking_json import loads_or
 from ..schema.text_grammars import KEYWORD, readable
 from .json_stream import Payload, record
 
+AS_FUNCTION = (
+    "Here this tool is a function with one argument, the string `input`: pass the whole text in it. What is said of the "
+    "text, such as its form or that it is not JSON, is about this string."
+)
+"""What a model reads of a custom tool beside the client's description."""
+
 
 def function(tool: Payload) -> Payload:
     """Return the function for a custom tool."""
     form = grammar(tool)
     field: Payload = {"type": "string"}
-    about = tool.get("description") or ""
+    about = f"{tool.get('description') or ''}\n\n{AS_FUNCTION}"
     if form:
-        about += f"\n\nThe input must fit this {form.get('syntax')} grammar:\n{form.get('definition')}"
+        about += f"\n\nThe text must fit this {form.get('syntax')} grammar:\n{form.get('definition')}"
     if form.get("syntax") == "regex":
         field["pattern"] = f"^({form.get('definition')})$"
     elif is_enforced(tool):
