@@ -86,6 +86,16 @@ def test_a_result_is_left_out_only_behind_a_call() -> None:
     assert reader.feed(events) == events
 
 
+def test_notes_about_what_is_left_out_are_left_out() -> None:
+    reader = InventedResults()
+    about = [Noted(ts.Note("fence", at=at)) for at in (90, -1)]
+    out = reader.feed([*CALL, TextDelta("Result: 42"), *about, Finished()])
+    assert [(event.note.rule, event.note.at) for event in out if isinstance(event, Noted)] == [
+        ("fence", -1),
+        ("invented-result", -1),
+    ]
+
+
 def test_a_call_that_rests_on_an_invented_result_is_left_out() -> None:
     reader = InventedResults()
     out = reader.feed([*CALL, TextDelta("Result: 42"), CallStart("pay", "c1"), CallEnd(True), Finished()])
@@ -165,7 +175,9 @@ def test_a_stream_has_the_real_result_alone(dialect: str | None, text: str, name
             assert "MADE UP" not in shown
             assert shown.endswith("It rains.")
             assert [event.result.text for event in events if isinstance(event, CallResult)] == ["rain in Rome"]
-            assert "invented-result" in [event.note.rule for event in events if isinstance(event, Noted)]
+            rules = [event.note.rule for event in events if isinstance(event, Noted)]
+            assert "invented-result" in rules
+            assert ("call-in-text" in rules) == (dialect is None)
 
     asyncio.run(main())
 

@@ -50,6 +50,7 @@ class InventedResults:
             if isinstance(event, Finished):
                 out += self._ended(event)
             elif self._invented:
+                out += [event] if isinstance(event, Noted) and event.note.at < 0 else []  # it is about the whole reply
                 self._invented = (self._invented + _text_of(event))[:LONGEST]
             elif self._behind:
                 out += self._behind_call(event)
