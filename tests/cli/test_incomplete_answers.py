@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 from world import Cli
@@ -48,6 +49,15 @@ def test_an_answer_that_was_cut_is_no_success(cli: Cli, url: str) -> None:
 
 def test_a_chat_says_that_an_answer_was_cut(cli: Cli, url: str) -> None:
     assert CUT in cli("chat", "-m", f"{url}#length", stdin="hi\n").stderr
+
+
+def test_a_batch_counts_answers_that_were_cut(cli: Cli, url: str, place: Path) -> None:
+    (place / "rows.jsonl").write_text('{"q": "a"}\n{"q": "b"}\n')
+    for finish, cut in (("length", 2), ("stop", 0)):
+        batch = ("batch", "rows.jsonl", finish, "-m", f"{url}#{finish}", "--prompt", "{q}", "--no-id", "--quiet")
+        assert json.loads(cli(*batch, "--json").stdout)["cut"] == cut
+    done = cli("batch", "rows.jsonl", "again", "-m", f"{url}#length", "--prompt", "{q}", "--no-id", "--quiet")
+    assert "; 2 answers cut off (more fits with a higher max_tokens, or a longer context); " in done.stdout
 
 
 def test_a_filter_of_the_server_is_named(cli: Cli, url: str) -> None:

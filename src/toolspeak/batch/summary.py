@@ -16,7 +16,8 @@ class Summary:
     """The counters of a batch; while it runs, the current ones.
 
     `rows` is the number of rows of the input, None while unknown. `done` rows have a record; `before` of them were
-    written by an earlier run. `errors` rows of this run have an error, counted by kind in `kinds`. `standing` are
+    written by an earlier run. `cut` answers of this run are incomplete, because they reached the limit of tokens (`max_tokens`,
+    or the model's context) or a filter of its server. `errors` rows of this run have an error, counted by kind in `kinds`. `standing` are
     errors of earlier runs that were left. `cost` is None without a price. `running` rows are in progress, at most
     `limit`, which is `concurrency` or less. `refusal` says why it is less if the server refused too much, such as
     `429`. The server has refused every request for `refused` seconds, after `patience` seconds the job ends.
@@ -28,6 +29,7 @@ class Summary:
     rows: int | None = None
     done: int = 0
     before: int = 0
+    cut: int = 0
     errors: int = 0
     standing: int = 0
     kinds: Counter[str] = field(default_factory=Counter[str])
@@ -72,6 +74,8 @@ class Summary:
         if record.error is not None:
             self.errors += 1
             self.kinds[record.kind] += 1
+        elif record.finish in ("length", "content_filter"):
+            self.cut += 1
 
     def add_earlier(self, *, failed: bool) -> None:
         """Counts a record that an earlier run wrote, and that stays."""
@@ -81,7 +85,7 @@ class Summary:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the counters by name."""
-        names = "rows done before errors standing kinds attempts prompt_tokens completion_tokens cost rate seconds"
+        names = "rows done before cut errors standing kinds attempts prompt_tokens completion_tokens cost rate seconds"
         counts = {name: getattr(self, name) for name in names.split()}
         return {"out": str(self.out), "fingerprint": self.fingerprint, **counts, "interrupted": self.interrupted}
 
@@ -90,6 +94,8 @@ class Summary:
         parts = [f"{rows} in {self.out}"]
         if self.before:
             parts.append(f"{self.before:,} of them from before")
+        if self.cut:
+            parts.append(f"{self.cut:,} answers cut off (more fits with a higher max_tokens, or a longer context)")
         if self.kinds:
             kinds = ", ".join(f"{count:,} {kind}" for kind, count in self.kinds.most_common())
             parts.append(f"{self.errors:,} errors ({kinds})")
