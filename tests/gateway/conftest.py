@@ -37,7 +37,7 @@ async def gateway(*, settings: dict[str, Any] | None = None, **models: Model | M
     made = Gateway(GatewaySettings(described, port=0, **(settings or {})))
     for name, one in models.items():
         if not isinstance(one, ModelSettings):
-            made.models.served[name] = Served(described[name], calling(one))
+            made.models.built[name] = made.models.served[name] = Served(described[name], calling(one))
     listening = listen(made.settings)
     config = uvicorn.Config(
         made,

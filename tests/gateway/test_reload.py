@@ -12,12 +12,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
+import pytest
+from aiohttp import web
 from test_process import Process, Slow, slow as slow, start as start
 
+from listening import listening
 from toolspeak.audit import audit as decided
-from toolspeak.gateway.access.keys import hashed
+from toolspeak.gateway.access.keys import digest, hashed
 from toolspeak.gateway.app import Gateway
-from toolspeak.gateway.config.settings import Audit, GatewaySettings, ModelSettings, StoreSettings
+from toolspeak.gateway.config.settings import Audit, GatewayLimits, GatewaySettings, Key, ModelSettings, StoreSettings
+from toolspeak.gateway.endpoints import health
 from toolspeak.gateway.endpoints.health import PROBES, Readiness
 from toolspeak.gateway.serve.reload import Reloadable
 from toolspeak.gateway.telemetry.audit_database import close_audit
@@ -53,6 +57,60 @@ def test_a_server_that_is_down_is_probed_by_the_gateway_in_use_alone() -> None:
         await app.end()
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("silent", [False, True], ids=["server that answers", "server that never answers"])
+def test_keys_and_limits_apply_before_the_servers_of_models_have_answered(
+    silent: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A revoked key was good until the probe of the slowest server had ended, and the next reload waited for that too."""
+    monkeypatch.setenv("TOOLSPEAK_CACHE", str(tmp_path))
+    monkeypatch.setattr(health, "PROBING", 0.01)
+    names = ["alice", "bob", "carol"]
+    models = {"plain": ModelSettings("plain", ("scripted:Before.",))}
+
+    def settings() -> GatewaySettings:
+        keys = tuple(Key(name, digest(SECRETS[name])) for name in names)
+        return GatewaySettings(models, keys=keys, limits=GatewayLimits(running=len(names)))
+
+    async def main(url: str) -> None:
+        models["hung"] = ModelSettings("hung", (url,))
+        app = Reloadable(Gateway(settings()), settings)
+        app.begin()
+        if not silent:
+            await app.gateway.readiness.loaded.wait()
+        models["plain"] = ModelSettings("plain", ("scripted:After.",))
+        for _ in range(2):
+            names.pop()
+            before, stood_in = app.gateway, app.gateway.models.served["hung"]
+            ready = before.readiness.loading
+            app.reload()
+            while app.gateway is before:
+                await asyncio.sleep(0.01)
+            assert [key.name for key in app.gateway.settings.keys] == names
+            assert app.gateway.settings.limits.running == len(names)
+            assert app.gateway.readiness.loading is ready  # a reload makes no gateway unready
+            if silent:
+                assert not app.gateway.readiness.loaded.is_set()
+                assert app.gateway.models.served["hung"] is stood_in
+                while "to answer their probe: hung" not in caplog.text:
+                    await asyncio.sleep(0.01)
+                caplog.clear()
+            while app.gateway.models.served["plain"].settings is not models["plain"]:
+                await asyncio.sleep(0.01)
+        await app.end()
+        app.gateway.models.stop()
+
+    async def answer(request: web.Request) -> web.Response:
+        if silent:
+            await asyncio.Event().wait()
+        return web.Response(status=404)
+
+    async def around() -> None:
+        async with asyncio.timeout(600), listening(answer) as url:
+            await main(f"{url}/v1#m")
+
+    asyncio.run(around())
 
 
 def test_reloads_that_wait_are_one() -> None:
@@ -94,7 +152,8 @@ def test_thousands_of_servers_are_probed_a_few_at_once() -> None:
 
     async def main() -> None:
         models: Any = SimpleNamespace(
-            served={str(i): SimpleNamespace(model=Pool([Probed(["Hello."])])) for i in range(300)}
+            built={str(i): SimpleNamespace(model=Pool([Probed(["Hello."])])) for i in range(300)},
+            loaded=lambda name: None,
         )
         await Readiness().load(models)
 
@@ -103,7 +162,7 @@ def test_thousands_of_servers_are_probed_a_few_at_once() -> None:
     assert most <= PROBES
 
 
-SECRETS = {name: f"a-key-of-{name}-with-twenty-letters" for name in ("alice", "bob")}
+SECRETS = {name: f"a-key-of-{name}-with-twenty-letters" for name in ("alice", "bob", "carol")}
 
 
 def keyed(*names: str) -> str:

@@ -211,7 +211,10 @@ class Models:
         keyed: bool = False,
     ) -> None:
         self._missing = ASK_OPERATOR if keyed else SERVE_IT
-        self.served = {name: build(one, limits, record) for name, one in settings.items()}
+        self.built = {name: build(one, limits, record) for name, one in settings.items()}
+        """The models of these settings."""
+        self.served = dict(self.built)
+        """The models that answer: those of earlier settings until the ones of these settings are loaded."""
         self.aliases = {**aliases, **({ANY: default} if default else {})}
         for alias, name in self.aliases.items():
             if name not in self.served:
@@ -220,9 +223,17 @@ class Models:
                     f"{what}: expected a model that is served, got {name[:100]!r}.{did_you_mean(near(name, self.served))}"
                 )
 
+    def answer_by(self, earlier: Models) -> None:
+        """Let the models of earlier settings answer by their names until the ones of these settings are loaded."""
+        self.served |= {name: one for name, one in earlier.served.items() if name in self.built}
+
+    def loaded(self, name: str) -> None:
+        """Let the model of these settings answer from now on."""
+        self.served[name] = self.built[name]
+
     def stop(self) -> None:
         """End the models' background work. Connections are shared with other models, and stay open."""
-        for one in self.served.values():
+        for one in self.built.values():
             for server in servers_of(one.model):
                 server.stop()
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from ...models.embedded.local import Local
 from ...models.pool import Pool
 from ...models.wrapper import load
+from ...schema.suggestions import listed
 from ..http_exchange import HttpExchange
 from ..registry import servers_of
 from ..telemetry.metrics import CONTENT_TYPE, key_figures, only_of
 
 if TYPE_CHECKING:
-    from ...models.base import Model
+    from ...models.fallback import Adaptive
     from ..app import Gateway
     from ..config.settings import Key
     from ..limits.budgets import DayUsage
@@ -60,33 +62,51 @@ class Readiness:
 
     async def load(self, models: Models) -> None:
         """Load what the first request would otherwise wait for: embedded models and libraries."""
-        self.loading = True
-        servers = [server for one in models.served.values() for server in servers_of(one.model)]
-        for server in servers:
+        servers = {name: servers_of(one.model) for name, one in models.built.items()}
+        for server in itertools.chain.from_iterable(servers.values()):
             server.expect_load()
+        loads: list[asyncio.Task[None]] = []
         try:
             await asyncio.to_thread(import_libraries)
             probing, here = asyncio.Semaphore(PROBES), nullcontext()
-            served = [(name, one.model, in_process(one.model)) for name, one in models.served.items()]
-            loads = [asyncio.create_task(self._load(name, one, here if own else probing)) for name, one, own in served]
-            await asyncio.gather(*(task for task, (*_, own) in zip(loads, served, strict=True) if own))
+            built = [(name, one.model, in_process(one.model)) for name, one in models.built.items()]
+            loads += [asyncio.create_task(self._load(models, name, here if own else probing)) for name, _, own in built]
+            await asyncio.gather(*(task for task, (*_, own) in zip(loads, built, strict=True) if own))
             await asyncio.wait(loads, timeout=PROBING)
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(DECIDING):
-                    for server in servers:
-                        await server.decided.wait()
+            await _decided(servers)
+            for name in models.built:
+                models.loaded(name)
+            self._has_loaded()
+            await asyncio.gather(*loads)
         finally:
-            self.loading = False
-            self.loaded.set()
-        await asyncio.gather(*loads)
+            self._has_loaded()
+            for task in loads:  # of a gateway that is replaced
+                task.cancel()
 
-    async def _load(self, name: str, model: Model, turn: AbstractAsyncContextManager[None]) -> None:
+    def _has_loaded(self) -> None:
+        self.loading = False
+        self.loaded.set()
+
+    async def _load(self, models: Models, name: str, turn: AbstractAsyncContextManager[None]) -> None:
         try:
             async with turn:
-                await load(model)
+                await load(models.built[name].model)
         except Exception as error:  # noqa: BLE001 - reported by readiness, and to clients that use the model
             self.failed[name] = type(error).__name__
             log.error("the model %s cannot be loaded: %s", name, error)
+        models.loaded(name)
+
+
+async def _decided(servers: Mapping[str, Sequence[Adaptive]]) -> None:
+    """Wait until the probes show how each server's model is asked, for a limited time. The log names the slow ones."""
+    slow = [name for name, several in servers.items() if not all(server.decided.is_set() for server in several)]
+    if not slow:
+        return
+    log.warning("waiting up to %g s for the servers of these models to answer their probe: %s", DECIDING, listed(slow))
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(DECIDING):
+            for server in itertools.chain.from_iterable(servers.values()):
+                await server.decided.wait()
 
 
 async def live(_: Gateway, exchange: HttpExchange, __: str) -> None:

@@ -1,10 +1,11 @@
 """Replaces the running gateway by one with newer settings, without losing a request.
 
-The server passes each request to the gateway that is current when it arrives (`Reloadable`). The new gateway loads its
-models first, then takes over. The old one finishes its requests, including its queue, and is then closed; meanwhile the
-next reload may happen. Requests of keys that no longer exist end at once. Rates in memory, queues and circuit breakers
-start afresh. What a process has only once stays as it was at the start: its address, port and workers, and the limits
-of HTTP.
+The server passes each request to the gateway that is current when it arrives (`Reloadable`). The new gateway takes over
+at once, because its keys and limits must hold at once: a server that hangs delays no reload. Its models are then loaded,
+and until one is, the old gateway's model of that name answers. The old gateway finishes its requests, including its queue,
+and is then closed; meanwhile the next reload may happen. Requests of keys that no longer exist end at once. Rates in
+memory, queues and circuit breakers start afresh. What a process has only once stays as it was at the start: its address,
+port and workers, and the limits of HTTP.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class Reloadable:
     def begin(self) -> None:
         """Load the models, write the audit and process batches. The gateway is ready once the models are loaded."""
         use_audit_file(self.gateway.settings.audit)
+        self.gateway.readiness.loading = True
         self._beside = _beside(self.gateway)
         if self.gateway.worker:
             self.gateway.worker.start()
@@ -80,13 +82,13 @@ class Reloadable:
             if newer is None:
                 return
             self.gateways.add(newer)
-            beside = _beside(newer)
-            await newer.readiness.loaded.wait()
             older, self.gateway = self.gateway, newer
+            newer.models.answer_by(older.models)
+            newer.readiness.loading = older.readiness.loading  # a reload makes no gateway unready
             replaced = use_audit_file(newer.settings.audit)
             for task in self._beside:
                 task.cancel()
-            self._beside = beside
+            self._beside = _beside(newer)
             log.info("the configuration was reloaded: it serves %s", ", ".join(newer.models.served))
             self._end_revoked()
         for handler in replaced:
@@ -135,7 +137,6 @@ class Reloadable:
 
 def _beside(gateway: Gateway) -> list[asyncio.Task[None]]:
     """Start the background tasks of a gateway."""
-    gateway.readiness.loading = True
     loop = asyncio.get_running_loop()
     return [loop.create_task(gateway.readiness.load(gateway.models)), loop.create_task(_look(gateway))]
 
