@@ -329,9 +329,10 @@ def test_a_quoted_closer_within_an_escaped_string_stays() -> None:
 
 
 def test_a_shape_that_is_none_is_left_at_its_first_character() -> None:
-    """What cannot be a name is not waited for: the call is told before the reply ends."""
+    """What cannot be a name is not waited for: the call ends with its line, before the reply ends."""
     decoder = Decoder(get("lfm2"), TOOLS)
-    events = decoder.feed('<|tool_call_start|>[{"name": "weather", "parameters": {"city": "Paris"}}]<|tool_call_end|>')
+    call = '<|tool_call_start|>[{"name": "weather", "parameters": {"city": "Paris"}}]<|tool_call_end|>'
+    events = decoder.feed(f"{call}\n")
     assert [type(e) for e in events] == [CallStart, ArgumentsDelta, CallEnd]
 
 

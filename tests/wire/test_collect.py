@@ -110,7 +110,8 @@ def test_what_streams_before_the_end_of_a_call() -> None:
     assert decoder.feed("e t") == [ArgumentsDelta("e t")]
     assert decoder.feed('wo"}') == [ArgumentsDelta('wo"}')]
     assert decoder.feed("}") == []  # what comes behind it may show that there is more of the call
-    assert decoder.feed("\n</tool_call>") == [CallEnd()]
+    assert decoder.feed("\n</tool_call>") == []  # what comes behind it on the line may show that it is in a sentence
+    assert decoder.feed("\n") == [CallEnd()]
     assert decoder.close() == [Finished("tool_calls")]
 
 

@@ -20,12 +20,14 @@ STOPPED = [(d, stop) for d in INLINE for stop in d.stop if stop.strip() == stop 
 TALK = {
     "a mark before it": "He wrote Hi{mark}{call} there.",
     "a mark before it in a quotation": 'He wrote "Hi{mark}{call}" there.',
+    "a mark on the line above": "He wrote it.{mark}\n{call} there.",
+    "a mark before the reply": "{mark}{call} is how I would do it.",
 }
 """In each, the text goes on after the call, so it does not run."""
 CALLS = {
     "a mark before it": "He wrote it.{mark}{call}\nDone.",
-    "a mark on the line above": "He wrote it.{mark}\n{call} there.",
-    "a mark before the reply": "{mark}{call} there.",
+    "a mark on the line above": "He wrote it.{mark}\n{call} I wait.",
+    "a mark before the reply": "{mark}{call} I wait.",
 }
 OPENED_IN_A_QUOTATION = ("Press the ` key: {call} would be wrong.", "He wrote `Hi {call}` there.")
 OPENED_IN_A_LINE = ("Press the ` key: {call}", "Press the ` key: {call}\nDone.")
@@ -62,7 +64,7 @@ def test_a_mark_before_a_call_hides_no_text_around_it(d: Dialect) -> None:
             assert whole(d, form.format(call=call, mark=mark)) == 0, (what, mark)
         for what, form in CALLS.items():
             text = form.format(call=call, mark=mark)
-            rest_is_argument = d.call[-1] == TEXT_OR_OBJECT and text.endswith(" there.")
+            rest_is_argument = d.call[-1] == TEXT_OR_OBJECT and text.endswith(" I wait.")
             assert whole(d, text) == (0 if rest_is_argument else 1), (what, mark)
 
 

@@ -29,8 +29,8 @@ TICKS = ("`", "``")
 ELEMENTS = {"<code>": "</code>", "<pre>": "</pre>"}
 """HTML elements that show a call, if its opener is the first word in them, with their closers."""
 COMMENT_LINES = {line + sign: "\n\n" for sign in COMMENTS for line in ("", "\n")}
-MARK = re.compile(r"<[^<>\s][^<>\n]*>|\[/?[A-Z][A-Z_]*\]")
-"""Matches anything that looks like a control marker."""
+MARK = re.compile(r"<[^<>\s!][^<>\n]*>|\[/?[A-Z][A-Z_]*\]")
+"""Matches anything that looks like a control marker, and is no comment."""
 MARKER = re.compile(r"[^\w\s`*].{2,}").fullmatch
 """Matches an opener that is no word, with Markdown or without, no fence and no bracket alone."""
 TAIL = 1000

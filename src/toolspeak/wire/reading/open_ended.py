@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from ..dialect import Json
 from .call_repairs import drop_strays, follows
+from .continued_sentences import sentence_goes_on
 from .lexicon import Program
 from .next_mark import marked_to_its_end
 from .source import SPACE, Scan, at, beginning, following, peek
@@ -32,11 +33,19 @@ def ended_by(s: State, p: Program, closed: bool) -> Scan[None]:
     call = s.complete_call
     if call is None:
         return
+    if not s.text_before_call:
+        yield from _note_sentence(s, p)
     if not call.open_ended:
         if not any((s.text_before_call, s.closer)):
             s.end_complete_call()
     elif not closed:
         yield from _unclosed(s, p, call)
+
+
+def _note_sentence(s: State, p: Program) -> Scan[None]:
+    """Notes a sentence that begins with the call and goes on: it only talks about the call."""
+    if (yield from sentence_goes_on(s, p)):
+        s.note("trailing-text", (yield from beginning(s)))
 
 
 def _value_goes_on(s: State, p: Program) -> Scan[str]:
