@@ -535,6 +535,12 @@ USE = {"type": "tool_use", "id": "t", "name": "now", "input": {}}
              Finished("tool_calls", Usage(5, 1))],
         ),
         (
+            stream(START, *block(0, USE, *({"type": "input_json_delta", "partial_json": part} for part in ('{"p": 1, "', 'p": 2}'))),
+                   *ends("tool_use")),
+            [CallStart("now", "t"), ArgumentsDelta('{"p": 1, "'), ArgumentsDelta('p": 2}'), Noted(Note("doubled-key", "p")),
+             CallEnd(False), Finished("tool_calls", Usage(5, 1))],
+        ),
+        (
             stream(START, *block(0, {"type": "server_tool_use", "id": "s", "name": "web", "input": {}},
                                  {"type": "input_json_delta", "partial_json": "{}"}),
                    *block(1, {"type": "text", "text": ""}, {"type": "text_delta", "text": "a"}), *ends("pause_turn")),

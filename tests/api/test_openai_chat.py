@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from properties import property_test
 from replies import delta, events_in, frames
-from toolspeak.api.call_deltas import Balance
+from toolspeak.api.json_balance import Balance
 from toolspeak.api.openai_chat import ReplyReader, write_request
 from toolspeak.errors import BadRequest, KeyRefused, ModelError, RateLimited, ServerFailed, StreamCut
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
@@ -49,6 +49,21 @@ def call(name: str, key: str, arguments: str, **end: Any) -> list[Event]:
 CITY = '{"city": "Xiamen"}'
 A = call("weather", "a", CITY)
 CALLED = Finished("tool_calls")
+
+DOUBLED = r'{"o": [{"k": 1}, {"k": 2, "p": "/a", "\u0070": "/b"}]}'
+
+
+def NESTED(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Lists, and objects as lists of members, whose names may repeat."""
+    names = st.sampled_from(["a", "b", 'a"', "a\\", "é", ""])
+    return st.lists(values, max_size=3) | st.lists(st.tuples(names, values), max_size=3).map(tuple)
+
+
+def written(value: Any) -> str:
+    if isinstance(value, tuple):
+        return "{" + ", ".join(f"{json.dumps(name)}: {written(member)}" for name, member in value) + "}"
+    return "[" + ",".join(map(written, value)) + "]" if isinstance(value, list) else json.dumps(value)
+
 
 STREAMS: list[tuple[str, bytes, list[Event]]] = [
     (
@@ -151,6 +166,12 @@ STREAMS: list[tuple[str, bytes, list[Event]]] = [
         "cut by the length",
         frames(calls(piece(CITY, index=0, id="a", name="weather"), piece('{"x', index=1, id="b", name="add")), delta("length"), DONE),
         [*A, *call("add", "b", '{"x', whole=False), Finished("length")],
+    ),
+    (
+        "a call with a name twice in an object of its arguments is not whole",
+        frames(calls(piece(DOUBLED, id="a", name="weather")), calls(piece(CITY, index=1, id="b", name="weather")), delta("tool_calls"), DONE),
+        [CallStart("weather", "a"), ArgumentsDelta(DOUBLED), Noted(Note("doubled-key", "p")), CallEnd(False),
+         *call("weather", "b", CITY), CALLED],
     ),
     (
         "a call whose arguments stop in the middle is not whole",
@@ -360,14 +381,35 @@ def test_whatever_comes_is_read_or_refused(stream: list[Any], done: bool, size: 
 
 
 @property_test(
-    100, st.lists(st.sampled_from(["a", "{", "}", '"', "\\", "[", "]", ":", "é"]), max_size=12), st.integers(0, 12)
+    100,
+    st.lists(st.sampled_from(["a", '"a":', "{", "}", '"', "\\", "[", "]", ":", ",", "é"]), max_size=12),
+    st.integers(0, 30),
 )
-def test_brackets_are_counted_alike_at_every_cut(parts: list[str], at: int) -> None:
+def test_brackets_and_names_are_counted_alike_at_every_cut(parts: list[str], at: int) -> None:
     whole, cut, text = Balance(), Balance(), "".join(parts)
     whole.feed(text)
     cut.feed(text[:at])
     cut.feed(text[at:])
     assert (whole.depth, whole.quoted, whole.complete) == (cut.depth, cut.quoted, cut.complete)
+    assert whole.doubled == cut.doubled
+
+
+@property_test(100, st.recursive(st.integers(0, 9) | st.sampled_from(['", "a": 1', "a", "\\"]), NESTED, max_leaves=8))
+def test_a_name_is_doubled_where_a_parser_loses_a_value(value: Any) -> None:
+    lost: list[str] = []
+
+    def members(pairs: list[tuple[str, Any]]) -> None:
+        names = [name for name, _ in pairs]
+        lost.extend(name for name in names if names.count(name) > 1)
+
+    text = written(value)
+    json.loads(text, object_pairs_hook=members)
+    for size in (1, 3, len(text)):
+        balance = Balance()
+        for at in range(0, len(text), size):
+            balance.feed(text[at : at + size])
+        assert (balance.closed, balance.doubled is not None) == (True, bool(lost)), text
+        assert balance.doubled is None or balance.doubled in lost
 
 
 def test_a_cut_keeps_the_text_that_came() -> None:

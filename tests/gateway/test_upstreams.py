@@ -293,6 +293,13 @@ def test_calls_out_of_order(serve_models: Callable[..., Any], stream: bool) -> N
     assert sorted(json.loads(text)["city"] for _, text in answer.calls) == ["A", "B"]
 
 
+@both
+def test_a_call_with_a_key_twice_is_not_passed_on(serve_models: Callable[..., Any], stream: bool) -> None:
+    sent = frames(call(0, '{"city": "A", "city": "B"}', "weather", "call_1"), delta("tool_calls"), "[DONE]")
+    answer = through(serve_models, sends(STREAM, sent), sends(STREAM, TEXT), stream=stream)
+    assert (answer.calls, answer.text, answer.finish) == ([], "Hello", "stop")
+
+
 def test_a_line_without_end_is_bounded(serve_models: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolspeak.api.sse_parser.LONGEST", 100_000)
     monkeypatch.setattr("toolspeak.api.json_stream.LONGEST", 100_000)

@@ -10,7 +10,6 @@ a limit of their own: `hold` counts them, and refuses a server that sends more.
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,42 +19,13 @@ from ..errors import ServerFailed
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Noted
 from ..schema import nonblocking_json
 from ..types import Note
+from .json_balance import Balance
 from .sse_parser import LONGEST
 
-IN_STRING = re.compile(r'["\\]')
-OUTSIDE = re.compile(r'["{}\[\]]')
 ENTRY = 60
 """The overhead of a waiting delta besides its text, in characters."""
 CALL = 1_000
 """The overhead of a call, in characters."""
-
-
-class Balance:
-    """Tracks whether the brackets and quotes of a JSON text in pieces are closed. Takes linear time."""
-
-    def __init__(self) -> None:
-        self.depth = 0
-        self.quoted = False
-        self.complete = False
-        self._escaped = False
-
-    def feed(self, text: str) -> None:
-        at = int(self._escaped and bool(text))
-        self._escaped = self._escaped and not text
-        while mark := (IN_STRING if self.quoted else OUTSIDE).search(text, at):
-            at = mark.end()
-            if mark[0] == "\\":
-                self._escaped = at == len(text)
-                at += 1
-            elif mark[0] == '"':
-                self.quoted = not self.quoted
-            else:
-                self.depth += 1 if mark[0] in "{[" else -1
-                self.complete = self.complete or self.depth == 0
-
-    @property
-    def closed(self) -> bool:
-        return self.depth == 0 and not self.quoted
 
 
 @dataclass(slots=True, eq=False)
@@ -211,7 +181,10 @@ class CallStream:
         events = self._flush(call, last=True)  # start it first, even if its name never came: each end needs a start
         call.ended = True
         complete = call.balance.complete or not cut
-        whole = all((call.name, call.balance.closed, complete, not call.contradicted))
+        doubled = call.balance.doubled
+        if doubled is not None:
+            events.append(Noted(Note("doubled-key", doubled)))
+        whole = all((call.name, call.balance.closed, complete, not call.contradicted, doubled is None))
         late = call.id if call.id and call.id != call.sent_id else None
         if not call.name:
             self.note(Note("call-without-name", call.sent_id))

@@ -166,14 +166,16 @@ def _collective_problem(error: TooMany, names: Names) -> Problem:
 
 
 def repeated(text: str) -> list[Problem]:
-    """Names with two values in a call's JSON text. Neither value can be chosen, so the call cannot be run."""
+    """Names with two values in a call's JSON text. Neither value can be chosen, so the call cannot be run. The readers of
+    replies find them too; this is for calls that an application, or a model of its own, made."""
     if _names_differ(text):
         return []
     duplicates: list[str] = []
 
     def read(pairs: list[tuple[str, Any]]) -> None:
-        names = Counter(name for name, _ in pairs)
-        duplicates.extend(name for name, times in names.items() if times > 1)
+        if len(dict(pairs)) < len(pairs):  # counting takes many times as long
+            names = Counter(name for name, _ in pairs)
+            duplicates.extend(name for name, times in names.items() if times > 1)
 
     try:
         nonblocking_json.loads(text, object_pairs_hook=read)

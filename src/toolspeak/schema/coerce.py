@@ -20,7 +20,7 @@ from typing import Any, cast
 from ..types import Note, Schema, Tool
 from .evaluations import value_size
 from .kinds import takes_digits
-from .nonblocking_json import Digits, exact_number, loads, loads_or
+from .nonblocking_json import Digits, exact_number, loads, loads_or, unique_names
 from .phrases import limited_notes, short
 from .validators import branch_judge, judge, too_much
 from .walk import escape, followed
@@ -128,7 +128,7 @@ class WorkBudget:
             self.spend()
             count += 1
             if isinstance(node, Mapping):
-                refers = refers or "$ref" in node
+                refers |= "$ref" in node
                 todo += cast("Mapping[str, Any]", node).values()
             elif isinstance(node, list):
                 todo += cast("list[Any]", node)
@@ -358,19 +358,12 @@ def _null(text: str) -> Any:
 def _structure(kind: type) -> Callable[[str], Any]:
     def read(text: str) -> Any:
         try:
-            value = loads(text, object_pairs_hook=_unique_names, parse_constant=_refuse)
+            value = loads(text, object_pairs_hook=unique_names, parse_constant=_refuse)
         except (ValueError, RecursionError):
             return _NOTHING
         return value if isinstance(value, kind) else _NOTHING
 
     return read
-
-
-def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) != len(pairs):
-        raise ValueError("a name comes twice")
-    return values
 
 
 def _refuse(name: str) -> Any:

@@ -190,6 +190,15 @@ def _nests_by_name(member: tuple[str, Any]) -> bool:
     return _nests(member[1])
 
 
+def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of these members, for `object_pairs_hook`. Raises ValueError if a name comes twice: either value could be
+    meant."""
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("a name comes twice")
+    return members
+
+
 def _as_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The last value of each name counts."""
     values: dict[str, Any] = {}

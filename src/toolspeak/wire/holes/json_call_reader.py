@@ -16,6 +16,7 @@ from ..dialect import ARGS, CALL, ID, INDEX, NAME, TEXT, THOUGHT, JsonCall, Kind
 from ..reading.json_string import short_string
 from ..reading.json_tokens import ENDS, quoted
 from ..reading.json_value import json_value
+from ..reading.object_names import add_name
 from ..reading.source import Malformed, Scan, at, expect, following
 from ..reading.state import Call, State
 from . import json_args
@@ -23,7 +24,6 @@ from .misplaced_key import last_keys, misplaced
 
 MOST_PENDING = 4096
 """The most characters of a text before the name that are held back, where any JSON may be an answer."""
-
 IDENTIFIER = re.compile(r"[^\W\d][\w.-]*").fullmatch
 """Matches possible tool names; anything else is text."""
 DIGITS = frozenset("-0123456789")
@@ -52,7 +52,7 @@ class _Object:
     texts: bool = False  # the text was read
     foreign: bool = False  # the tool is not offered, but the object has exactly the dialect's keys
     collapsed: bool = False  # the kind is the tool's name: keys without another meaning are arguments
-    pieces: int = 0  # the number of such arguments so far
+    pieces: set[str] = field(default_factory=set[str])  # the names of such arguments so far
     id: str = ""  # the id that the model wrote
     inner: bool = False  # it is inside another object, which ends the call
     broken: bool = False  # the rest of it is given back as text
@@ -333,7 +333,7 @@ def _inline_argument(s: State, o: _Object, key: str) -> Scan[None]:
     """An argument written among the keys of the call itself."""
     _start(s, o)
     s.emit_arguments(f"{', ' if o.pieces else '{'}{quoted(key)}: ")
-    o.pieces += 1
+    add_name(o.pieces, key, s.note, s.offset + s.pos)
     yield from json_value(s, s.emit_arguments, s.note, ArgumentsDelta, o.beyond)
 
 

@@ -16,6 +16,7 @@ from ..dialect import Keywords
 from ..literal_writer import literal_key, literal_text, ordered
 from ..reading.brackets import KEYED, NAMED, Frame
 from ..reading.call_repairs import behind
+from ..reading.json_tokens import AddNote
 from ..reading.literal_reader import LiteralReader
 from ..reading.source import Malformed, Scan, Source, expect
 from ..reading.state import State
@@ -51,17 +52,17 @@ def read(
         s.emit_arguments("".join(frame.json for frame in missing))
 
 
-def transcode(text: str) -> str | None:
-    """A complete Python literal as JSON text; None if it is none, or needs a repair."""
-    source, parts, notes = Source(), list[str](), list[str]()
+def transcode(text: str, note: AddNote) -> str:
+    """A complete Python literal as JSON text, with a note for each repair; "" if it is none."""
+    source, parts = Source(), list[str]()
     source.text, source.closed = text, True
-    reader = LiteralReader(source, parts.append, lambda rule, _, __=None: notes.append(rule), PYTHON, {})
+    reader = LiteralReader(source, parts.append, note, PYTHON, {})
     try:
         for _ in reader.run():
             pass
     except Malformed:
-        return None
-    return None if notes or text[source.pos :].strip() else "".join(parts)
+        return ""
+    return "" if text[source.pos :].strip() else "".join(parts)
 
 
 def write(hole: Keywords, arguments: Mapping[str, Any], schema: Mapping[str, Any] | None = None) -> str:

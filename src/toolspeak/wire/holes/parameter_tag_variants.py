@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from html import unescape
 from typing import Any, cast
 
+from ...schema.nonblocking_json import unique_names
 from ..reading.lookahead import ahead, token_ahead
 from ..reading.source import Scan, Source
 
@@ -26,7 +27,6 @@ SPELLED = re.compile(
     re.VERBOSE,
 ).fullmatch
 QUOTES = ('"', "'")
-Rows = tuple[tuple[str, Any], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +63,12 @@ def unquoted(key: str) -> str:
 
 
 def object_members(text: str, fits: Callable[[str], bool]) -> str | None:
-    """The text between the braces of a JSON object whose keys all fit, each once; None for any other text."""
+    """The text between the braces of a JSON object whose keys all fit; None for any other text, and if a key comes twice
+    in any object."""
     try:
-        rows = json.loads(text, object_pairs_hook=tuple)
+        members: object = json.loads(text, object_pairs_hook=unique_names)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(rows, tuple) or not all(fits(row[0]) for row in cast("Rows", rows)):
+    if not isinstance(members, dict) or not all(map(fits, cast("dict[str, Any]", members))):
         return None
-    keys = [row[0] for row in cast("Rows", rows)]
-    return text.strip()[1:-1] if len(set(keys)) == len(keys) else None
+    return text.strip()[1:-1]

@@ -39,6 +39,8 @@ DIGITS = frozenset("-0123456789")
 NAME_ENDS = ("\n", ">", '"', "<", "{")
 """What ends a tool's name in any of the dialects with tags."""
 FROM_PYTHON = frozenset(["single-quotes", "python-literal"])
+DOUBLED = frozenset(["doubled-key"])
+"""The note that does not say that a text is no JSON: it is ambiguous, but not a string."""
 
 
 def value(s: State, words: tuple[str, ...], closes: Closes, allowed: Kinds, convert: Convert) -> Scan[str]:
@@ -200,7 +202,7 @@ def _repaired(body: str, allowed: Kinds, note: AddNote) -> str | None:
             pass
     except Malformed:
         return None if allowed == ANY else _transcoded(body, kind, note)
-    rules = {rule for rule, _ in notes}
+    rules = {rule for rule, _ in notes} - DOUBLED
     if source.pos < len(body) or ("string" in allowed and rules - FROM_PYTHON) or (rules and allowed == ANY):
         return None
     for rule, detail in notes:
@@ -219,10 +221,13 @@ def _unescaped(body: str) -> str:
 
 def _transcoded(body: str, kind: str, note: AddNote) -> str | None:
     """A Python literal that is far from JSON as JSON: a list or a dict, judging by its beginning."""
-    text = keywords.transcode(body)
-    if not text or OPENS.get(text[0]) != kind:
+    notes: list[tuple[str, str]] = []
+    text = keywords.transcode(body, lambda rule, detail, _=None: notes.append((rule, detail)))
+    if {rule for rule, _ in notes} - DOUBLED or OPENS.get(text[:1]) != kind:
         return None
     note("python-literal", "")
+    for rule, detail in notes:
+        note(rule, detail)
     return text
 
 

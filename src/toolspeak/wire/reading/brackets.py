@@ -19,13 +19,14 @@ ITEM_FOLLOWS = re.compile(rf"""\s{{0,{GAP}}}+,\s{{0,{GAP}}}+["'\[({{]""").match
 
 
 class Frame:
-    """An open bracket: its closer here and in JSON, and whether it has content."""
+    """An open bracket: its closer here and in JSON, whether it has content, and the names of its object."""
 
-    __slots__ = ("close", "filled", "json", "kind", "positional")
+    __slots__ = ("close", "filled", "json", "kind", "names", "positional")
 
     def __init__(self, kind: str, close: str, json: str, filled: bool = False) -> None:
         self.kind, self.close, self.json, self.filled = kind, close, json, filled
         self.positional = 0
+        self.names: set[str] = set()
 
 
 class Brackets:

@@ -9,10 +9,29 @@ from __future__ import annotations
 import re
 from typing import NoReturn
 
-from . import literals, missing_quotes
-from .json_string import repaired_escape
+from .json_states import (
+    AFTER,
+    AFTER_STRING,
+    CLOSER,
+    COLON,
+    COMMA,
+    FIRST_KEY,
+    FIRST_VALUE,
+    HALF_TEXT,
+    HALF_WORD,
+    KEY,
+    LAST_COMMA,
+    LATER,
+    LEGAL,
+    NAME,
+    OPENER,
+    OPENS,
+    PLACES,
+    VALUE,
+    WORD,
+)
+from .json_string_reader import JsonStringReader
 from .json_tokens import (
-    CLEAN,
     ENDS,
     IN_QUOTED,
     KEY_WORD,
@@ -22,53 +41,24 @@ from .json_tokens import (
     STRING,
     SURE,
     TOKEN,
-    AddNote,
-    Emit,
-    escaped,
     quoted,
     whole_value,
 )
-from .literals import before_word, begins_key, begins_value, comes, next_visible
-from .source import GAP, SPACE, Delta, Machine, Malformed, Source, Words
+from .literals import before_word
+from .object_names import KeyEmitter, add_name
+from .source import GAP, SPACE, Malformed
 
-# What may come next: a value (V: or the end of its list), a key (K: or the end of its object), a colon, or what
-# follows a value. A word is any run of other characters.
-VALUE, FIRST_VALUE, KEY, FIRST_KEY, COLON, AFTER = "vVkKca"
-WORD = "w"
-LEGAL = frozenset(
-    want + kind
-    for wants, kinds in (
-        *(("vV", ["{", "[", "w", *ENDS]), ("kK", ["w", *ENDS]), ("c", ":")),
-        *(("a", ",}]"), ("V", "]"), ("K", "}")),
-    )
-    for want in wants
-    for kind in kinds
-)
-OPENER, CLOSER, COMMA, HALF_TEXT, HALF_WORD, LAST_COMMA = 1, 2, 3, 7, 8, 9
-PLACES = ("", "vV", "aVK", "a", "vV", "vV", "kK", "", "", "")
-"""By group of SURE: the states in which such a token is legal. LATER has the state after it."""
-LATER = ("", "", AFTER, "", AFTER, AFTER, VALUE)
 IN_JSON = IN_QUOTED['"']
 NESTED, NUMBER = 1, 2
 SHORT_KEY = 32
 """A key of up to so many characters is passed on in one piece."""
-AFTER_STRING = {VALUE: AFTER, FIRST_VALUE: AFTER, KEY: COLON, FIRST_KEY: COLON}
 
 
-class JsonReader(Machine):
+class JsonReader(JsonStringReader):
     """Reads token by token. `want` is what may come next, `comma` is held back, `quote` opened the current string.
-    `unsure`: why closers may not be added here."""
+    `unsure`: why closers may not be added here. `names` are those of each open bracket."""
 
-    __slots__ = ("beyond", "comma", "comma_at", "delta", "emit", "note", "quote", "stack", "unsure", "want", "watch")
-
-    def __init__(self, s: Source, emit: Emit, note: AddNote | None, delta: Delta | None, beyond: Words = ()) -> None:
-        super().__init__(s, self.begin)
-        self.emit, self.note, self.delta, self.beyond = emit, note, delta, beyond
-        self.stack: list[str] = []
-        self.want = VALUE
-        self.comma = self.quote = ""
-        self.comma_at, self.unsure = 0, 0
-        self.watch = missing_quotes.Watch(named=False)
+    __slots__ = ()
 
     def begin(self) -> bool:
         """Fast path for a value that has arrived completely."""
@@ -120,23 +110,29 @@ class JsonReader(Machine):
 
     def sure(self) -> bool:
         """Passes on tokens that need no check. Returns whether the next one needs more text."""
-        s, stack, want = self.s, self.stack, self.want
+        s, stack, names, want = self.s, self.stack, self.names, self.want
         text, pos, kind = s.text, s.pos, 0
         while m := SURE[stack[-1]](text, pos):
             kind = m.lastindex or 0
             if want not in PLACES[kind]:
                 break
             if kind == OPENER:
-                closer = "}" if m[1] == "{" else "]"
+                closer, want = OPENS[m[1]]
                 self.unsure |= stack[-1] == closer
                 stack.append(closer)
-                want = FIRST_KEY if m[1] == "{" else FIRST_VALUE
+                names.append(set())
             elif kind == COMMA:
                 want = KEY if stack[-1] == "}" else VALUE
+            elif kind == NAME:
+                if m[NAME] in names[-1]:
+                    break
+                names[-1].add(m[NAME])
+                want = VALUE
             else:
                 want = LATER[kind]
                 if kind == CLOSER:
                     stack.pop()
+                    names.pop()
             pos = m.end()
             if not stack:
                 break
@@ -228,14 +224,15 @@ class JsonReader(Machine):
         if c == ":":
             self.want = VALUE
         elif c == "{" or c == "[":
-            closer = "}" if c == "{" else "]"
+            closer, self.want = OPENS[c]
             self.unsure |= self.stack[-1:] == [closer]
             self.stack.append(closer)
-            self.want = FIRST_KEY if c == "{" else FIRST_VALUE
+            self.names.append(set())
         elif self.stack[-1] != c:
             self.refuse(m, f"{c!r} where none may be")
         else:
             self.stack.pop()
+            self.names.pop()
             self.want = AFTER
             if self.comma:
                 return self.drop_comma(m)
@@ -270,16 +267,23 @@ class JsonReader(Machine):
         if self.note and self.want == AFTER and word in PYTHON:
             return self.repair(m, "python-literal", PYTHON[word], word)
         if self.note and self.want == COLON and KEY_WORD(word):
-            return self.repair(m, "bare-key", quoted(word), word)
+            self.repair(m, "bare-key", quoted(word), word)
+            return add_name(self.names[-1], word, self.note, self.s.offset + m.start(2))
         return self.refuse(m, f"{word[:40]!r} is not JSON")
 
     def string(self, m: re.Match[str], quote: str) -> bool:
         """A complete string is passed on; of another one the quote, with its content to come."""
         self.want = AFTER_STRING[self.want]
+        key, place = self.want == COLON and self.note, self.s.offset + m.start(1)
+        whole = STRING(self.s.text, m.start(1)) if quote == '"' else None
+        if whole and self.closes(quote, whole.end()):
+            self.write(whole, self.s.text[self.s.pos : whole.end()])
+            if key:
+                add_name(self.names[-1], whole[0][1:-1], key, place)
+            return False
+        if key:
+            self.emit = KeyEmitter(self.emit, key, place)
         if quote == '"':
-            if (whole := STRING(self.s.text, m.start(1))) and self.closes(quote, whole.end()):
-                self.write(whole, self.s.text[self.s.pos : whole.end()])
-                return False
             self.write(m, m[0])
         elif self.note is None:
             self.refuse(m, "a quote that is not JSON's")
@@ -288,112 +292,3 @@ class JsonReader(Machine):
         self.quote, self.mode = quote, self.content
         self.watch.begin(quote=quote)
         return True
-
-    def content(self) -> bool:
-        """The rest of a string whose quote was passed on."""
-        s, emit, quote = self.s, self.emit, self.quote
-        clean = CLEAN[quote]
-        while True:
-            text, pos = s.text, s.pos
-            s.pos = i = clean(text, pos).end()
-            if i > pos:
-                piece = text[pos:i]
-                emit(piece)
-                self.watch.content += piece
-            if i == len(text):
-                if s.closed:
-                    raise Malformed("unclosed string")
-                self.watch.let_pass(s, IN_QUOTED[quote], self.delta)
-                return False
-            c = text[i]
-            if c in ENDS[quote] and (closes := self.closes(quote, i + 1)) is not False:
-                if closes:
-                    self.shut()
-                return bool(closes)
-            if c == "\\":
-                if i + 1 == len(text) + s.closed or not self.escape():  # more text decides about the last character
-                    return False
-            else:
-                self.odd(c)
-
-    def shut(self) -> None:
-        """The string has ended."""
-        if self.watch.open and self.note:
-            self.note("missing-quote", missing_quotes.DETAIL)
-        if self.watch.half_escaped() and self.note:
-            self.note("half-escaped", "")
-        self.s.pos += 1
-        self.emit('"')
-        self.mode = self.tokens if self.stack else None
-
-    def odd(self, c: str) -> None:
-        """A quote that ends nothing, or a raw control character."""
-        if self.note and c in ENDS[self.quote]:
-            self.quote_inside(self.note)
-        else:
-            self.s.pos += 1
-            self.watch.content += c
-        if self.note and c < " ":
-            self.note("raw-control", "")
-        self.emit(escaped(c) if self.note else c)
-
-    def quote_inside(self, note: AddNote) -> None:
-        """A quote that ends nothing. The call is ambiguous if the next member of the bracket may begin with it."""
-        s = self.s
-        if self.quote != "'":
-            note("quote-in-string", "")
-        s.pos += 1
-        if literals.SUM(s.text, s.pos):
-            note("expression", "")
-        begins, key_ends, _ = self.watch.quote(s.text, s.pos)
-        if begins if self.stack[-1:] == ["]"] else key_ends:
-            note("missing-quote", missing_quotes.DETAIL)
-
-    def escape(self) -> bool:
-        """A backslash and what follows it."""
-        s, note = self.s, self.note
-        pair = s.text[s.pos : s.pos + 2]
-        if note is None or (len(pair) == 2 and pair[1] in '"\\/bfnrt'):
-            self.watch.content += pair
-            s.pos += len(pair)
-            self.emit(pair)
-            return True
-        repair = repaired_escape(s.text, s.pos, s.closed)
-        if repair is None:
-            return False
-        s.pos += repair[1]
-        self.watch.escape(pair, repair[2] == "bad-escape", repair[1])
-        self.emit(repair[0])
-        if repair[2]:
-            note("bad-escape" if repair[1] == len(pair) else "lone-surrogate", pair if repair[1] == len(pair) else "")
-        return True
-
-    def closes(self, quote: str, i: int) -> bool | None:
-        """Whether the quote before `i` ends its string: in a value only if something legal follows. None: not known
-        yet."""
-        if self.note is None or (quote == '"' and (self.want == COLON or not self.stack)):
-            return True
-        s = self.s
-        if s.text[i : i + 1] in ("}", "]"):
-            return True
-        j = next_visible(s.text, i, s.closed)
-        if j is None or j < 0:
-            return None if j is None else True
-        c = s.text[j]
-        if c == "," and self.want == AFTER and self.stack:
-            return self.goes_on(j + 1)
-        if c in ENDS:
-            return j > i  # two strings in sequence are an error, not one string
-        return c in ",}]" or (c == ":" and self.want == COLON) or comes(s.text, j, self.beyond, s.closed)
-
-    def goes_on(self, i: int) -> bool | None:
-        """Whether the text at `i` may follow a comma here."""
-        s = self.s
-        j = next_visible(s.text, i, s.closed)
-        if j is None or j < 0:
-            return None if j is None else True
-        if s.text[j] in ENDS or s.text[j] == self.stack[-1]:
-            return True
-        if self.stack[-1] == "}":
-            return begins_key(s.text, j, ":", s.closed)
-        return begins_value(s.text, j, s.closed)

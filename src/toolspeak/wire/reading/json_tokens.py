@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable
 from typing import Protocol, cast
 
+from ...schema.nonblocking_json import unique_names
+
 Emit = Callable[[str], None]
 
 
@@ -23,14 +25,16 @@ SCALAR = 512
 TOKEN = re.compile(r"""\s*(?:([{}\[\],:"'“”„‘’«»])|([^\s{}\[\],:"'“”„‘’«»]+))""").match
 _WORD = r"(?:-?(?:0|[1-9][0-9]{0,30})(?:\.[0-9]{1,30})?|true|false|null)(?=[\s,\]}])"
 _TEXT = r'"[^"\\\x00-\x1f]*+"'
+_NAMING = r'"([^"\\\x00-\x1f]*+)"\s*+:'
+"""Matches a key and its colon; the group is the name."""
 SURE = {
     close: re.compile(
-        rf"\s*+(?:([\[{{])|({re.escape(close)})|(,)(?=\s*+{after})|({_TEXT})(?=\s*+(?:[\]}}]|,\s*+{follows}))|({_WORD})|({key})"
+        rf"\s*+(?:([\[{{])|({re.escape(close)})|(,)(?=\s*+{after})|({_TEXT})(?=\s*+(?:[\]}}]|,\s*+{follows}))|({_WORD})|{key}"
         rf'|("[^"\\\x00-\x1f]*+)(?:"\s*+,?\s*+)?\Z|([\w.+-]{{1,30}})\Z|(,)\s*+\Z)'
     ).match
     for close, after, follows, key in (
-        ("]", rf'(?:["\[{{]|{_WORD})', rf'(?:["\[{{\]]|{_WORD})', "(?!)"),
-        ("}", '"', '["}]', rf"{_TEXT}\s*+:"),
+        ("]", rf'(?:["\[{{]|{_WORD})', rf'(?:["\[{{\]]|{_WORD})', "((?!))"),
+        ("}", '"', '["}]', _NAMING),
     )
 }
 """By the closer of the enclosing bracket: tokens that are legal and need no repair; or an incomplete one."""
@@ -73,7 +77,9 @@ def _float(digits: str) -> float:
     return float(digits)
 
 
-_strict = json.JSONDecoder(parse_constant=_refuse, parse_int=_integer, parse_float=_float).raw_decode
+_strict = json.JSONDecoder(
+    parse_constant=_refuse, parse_int=_integer, parse_float=_float, object_pairs_hook=unique_names
+).raw_decode
 _lenient = json.JSONDecoder(strict=False).raw_decode
 quoted: Callable[[str], str] = json.encoder.encode_basestring
 """Writes text as a JSON string."""
@@ -91,7 +97,8 @@ LONG = 16_384
 def whole_value(text: str, pos: int, strict: bool = True) -> tuple[object, int] | None:
     """The JSON value at `pos` and its end, if it has arrived completely.
 
-    One with escapes of surrogates is left to the streaming reader, since one of a pair may be missing. Small windows
+    One with escapes of surrogates is left to the streaming reader, since one of a pair may be missing. So is one with a
+    name that comes twice in an object, which is noted there. Small windows
     are tried first in a long text, because the time of a decoder's error is proportional to the text before it.
     """
     size = 1024 if len(text) - pos > LONG else len(text)

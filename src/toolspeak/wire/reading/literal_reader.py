@@ -7,7 +7,7 @@ Nothing is ever evaluated. Like `json_reader` this is a state machine; its modes
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, cast
 
 from ...schema.kinds import ANY, STRING, Shapes
@@ -15,8 +15,9 @@ from ...schema.walk import branches
 from ..dialect import Keywords
 from . import literals
 from .brackets import ITEMS, KEYED, NAMED, SPREAD, Frame
-from .json_tokens import SCALAR, quoted
-from .literal_strings import Note, StringReader
+from .json_tokens import SCALAR, AddNote, Emit, quoted
+from .literal_strings import StringReader
+from .object_names import KeyEmitter, add_name
 from .source import SPACE, Malformed, Scan, Source, following
 
 CLOSERS = {"[": "]", "(": ")", "{": "}"}
@@ -32,8 +33,8 @@ class LiteralReader(StringReader):
     def __init__(
         self,
         s: Source,
-        emit: Callable[[str], None],
-        note: Note,
+        emit: Emit,
+        note: AddNote,
         hole: Keywords,
         schema: Mapping[str, Any],
         follow: tuple[str, ...] = (),
@@ -42,12 +43,13 @@ class LiteralReader(StringReader):
     ) -> None:
         super().__init__(s, self.value, emit, note, hole, schema, follow, beyond, streams)
         self.shapes = Shapes(schema)
-        self.keys: set[str] = set()
         self.text_only, self.unended = False, ""
         self.parameter = ""
 
     def push(self, frame: Frame, opener: str) -> None:
         self.emit(opener)
+        if frame.kind == SPREAD:
+            frame.names = self.stack[-1].names
         self.brackets.push(frame)
         self.go_on(frame)
 
@@ -100,15 +102,18 @@ class LiteralReader(StringReader):
             return self.spread(frame) if s.text.startswith("*", s.pos) else self.unnamed(frame)
         self.begin(frame)
         key = m[1] or m[3]
-        if key in self.keys:
-            self.note("doubled-key", key)
         self.check_key(key)
-        self.keys.update([key] if len(self.stack) == 1 else ())
-        self.emit(quoted(key) + ": ")
+        self.emit_key(frame, key)
+        self.emit(": ")
         self.text_only = self.wants_text(key)
         s.pos = m.end()
         self.mode = self.value
         return True
+
+    def emit_key(self, frame: Frame, key: str) -> None:
+        """Emits a key that is here, in quotes."""
+        self.emit(quoted(key))
+        add_name(frame.names, key, self.note, self.s.offset + self.s.pos)
 
     def check_key(self, word: str) -> None:
         """Notes a key that has a mark in it, such as that of an end."""
@@ -142,7 +147,8 @@ class LiteralReader(StringReader):
             return True
         frame.positional += 1
         self.begin(frame)
-        self.emit(quoted(key) + ": ")
+        self.emit_key(frame, key)
+        self.emit(": ")
         self.text_only = kinds == STRING
         self.mode = self.value
         return True
@@ -160,6 +166,7 @@ class LiteralReader(StringReader):
         if opener:
             self.begin(frame)
             self.in_key = True
+            self.emit = KeyEmitter(self.emit, self.note, s.offset + s.pos)
             return self.open(opener)
         m = literals.KEY(s.text, s.pos)
         if m is None:
@@ -169,7 +176,7 @@ class LiteralReader(StringReader):
         self.begin(frame)
         word = m[1]
         self.check_key(word)
-        self.emit(quoted(word if self.hole.bare else self.syntax.constants.get(word, word)))
+        self.emit_key(frame, word if self.hole.bare else self.syntax.constants.get(word, word))
         outer = len(self.stack) == 1 or frame.kind == SPREAD
         self.text_only = outer and self.wants_text(word)
         s.pos += len(word)
@@ -311,6 +318,8 @@ class LiteralReader(StringReader):
     def shut(self, text: str) -> bool:
         """A string has ended."""
         self.emit(text)
+        if isinstance(self.emit, KeyEmitter):
+            self.emit = self.emit.end(self.stack[-1].names)
         self.mode = self.assign if self.in_key else self.after if self.stack else None
         return True
 

@@ -14,11 +14,9 @@ from ...events import ArgumentsDelta
 from ..dialect import Keywords
 from . import literals, missing_quotes
 from .brackets import Brackets
-from .json_tokens import escaped
+from .json_tokens import AddNote, Emit, escaped
 from .missing_quotes import Watch
 from .source import SPACE, Machine, Source
-
-Note = Callable[[str, str], None]
 
 
 class StringReader(Machine):
@@ -29,8 +27,8 @@ class StringReader(Machine):
         self,
         s: Source,
         begin: Callable[[], bool],
-        emit: Callable[[str], None],
-        note: Note,
+        emit: Emit,
+        note: AddNote,
         hole: Keywords,
         schema: Mapping[str, Any],
         follow: tuple[str, ...],
@@ -97,7 +95,8 @@ class StringReader(Machine):
                 s.pos = end
                 self.placeholder |= self.formatted & ("{" in piece)
             if end == len(text):
-                watch.let_pass(s, quote.lane, ArgumentsDelta if self.streams > self.formatted else None)
+                passes = self.streams and not self.formatted | self.in_key
+                watch.let_pass(s, quote.lane, ArgumentsDelta if passes else None)
                 return False
             step = self.escape() if text[end] == "\\" and quote.slash else self.mark()
             if not step:
