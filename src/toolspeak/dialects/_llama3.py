@@ -1,6 +1,6 @@
-"""Turn layout and control tokens shared by Llama 3 models. It holds no call format."""
+"""Turn layout, control tokens and the JSON form of a call that Llama models share."""
 
-from ..wire.dialect import Layout
+from ..wire.dialect import ARGS, CALL, ID, NAME, JsonCall, Kind, Layout
 
 CONTROL = (
     "<|begin_of_text|>",
@@ -12,3 +12,13 @@ CONTROL = (
     "<|python_tag|>",
 )
 LLAMA3 = Layout(("<|start_header_id|>", "<|end_header_id|>\n\n"), "<|eot_id|>", bos="<|begin_of_text|>")
+JSON_CALL = JsonCall(
+    (("name", NAME), ("parameters", ARGS)),
+    (
+        ("type", Kind("function")),
+        ("function", CALL),
+        ("arguments", ARGS),
+        ("args", ARGS),
+        ("id", ID),
+    ),
+)

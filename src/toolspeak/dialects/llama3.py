@@ -4,39 +4,23 @@ After `<|python_tag|>` a built-in tool may be called, as in llama3-builtin.
 """
 
 from ..wire.dialect import (
-    ARGS,
-    CALL,
     DATE,
-    ID,
     NAME,
     RESULT,
     SYSTEM,
     TOOLS,
     Dialect,
-    JsonCall,
     Keywords,
-    Kind,
     Results,
     Speech,
     ToolJson,
     When,
 )
-from ._llama3 import CONTROL, LLAMA3
+from ._llama3 import CONTROL, JSON_CALL, LLAMA3
 
 LLAMA3_JSON = Dialect(
     "llama3-json",
-    (
-        JsonCall(
-            (("name", NAME), ("parameters", ARGS)),
-            (
-                ("type", Kind("function")),
-                ("function", CALL),
-                ("arguments", ARGS),
-                ("args", ARGS),
-                ("id", ID),
-            ),
-        ),
-    ),
+    (JSON_CALL,),
     between="; ",
     also=(("<|python_tag|>", ""),),
     forms=((NAME, ".call", Keywords(quotes=('"', "'"))),),

@@ -1,9 +1,12 @@
-"""Python calls in a list: `[f(k='v', n=3), g()]`, bare or (Llama 4) between markers."""
+"""Python calls in a list: `[f(k='v', n=3), g()]`, bare or (Llama 4) between markers.
+
+Llama 4 writes JSON calls instead if its prompt asks for them, as the model's own chat template does.
+"""
 
 from dataclasses import replace
 
 from ..wire.dialect import NAME, RESULT, TOOLS, Dialect, Keywords, Results, Speech, ToolJson
-from ._llama3 import LLAMA3
+from ._llama3 import JSON_CALL, LLAMA3
 
 TOOLS_PROMPT = """\
 You are an expert in composing functions. You are given a question and a set of possible functions.
@@ -41,6 +44,7 @@ LLAMA4_PYTHONIC = replace(
     open="<|python_start|>",
     close="<|python_end|>",
     also=(("[", "]"),),
+    forms=((JSON_CALL,),),
     before="",
     stop=("<|eot|>", "<|eom|>"),
     layout=replace(LLAMA3, head=("<|header_start|>", "<|header_end|>\n\n"), end="<|eot|>"),
