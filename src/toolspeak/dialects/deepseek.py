@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ..wire.dialect import ARGS, NAME, RESULT, TEXT, TOOLS, Dialect, Results, Speech, Thinking, ToolJson, ToolRows
+from ..wire.dialect import ARGS, NAME, RESULT, TEXT, TOOLS, Dialect, Part, Results, Speech, Thinking, ToolJson, ToolRows
 from ._json import JSON
 
 CONTROL = (
@@ -15,9 +15,24 @@ CONTROL = (
     "<｜tool▁output▁begin｜>",
     "<｜tool▁output▁end｜>",
 )
+SPELLINGS = (("_", "｜"), (" ", "｜"), ("\\_", "｜"), ("▁", "|"), ("_", "|"))
+"""What distilled models, and servers that do not strip the markers, write in place of `▁` and `｜`."""
+
+
+def _spelled(parts: tuple[Part, ...], space: str, bar: str) -> tuple[Part, ...]:
+    return tuple(part.replace("▁", space).replace("｜", bar) if isinstance(part, str) else part for part in parts)
+
+
+BEGIN, END = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
 FENCED = ("<｜tool▁call▁begin｜>function<｜tool▁sep｜>", NAME, "\n```json\n", JSON, "\n```<｜tool▁call▁end｜>")
 BARE = ("function<｜tool▁sep｜>", *FENCED[1:])
 PLAIN = ("<｜tool▁call▁begin｜>", NAME, "<｜tool▁sep｜>", JSON, "<｜tool▁call▁end｜>")
+SECTIONS = tuple(
+    (BEGIN.replace("▁", space).replace("｜", bar), END.replace("▁", space).replace("｜", bar))
+    for space, bar in SPELLINGS
+)
+SPELLED = tuple(_spelled(call, *spelling) for spelling in SPELLINGS for call in (FENCED, PLAIN))
+"""The sections and the calls in other spellings."""
 
 RESULTS = Results(
     "user",
@@ -29,15 +44,11 @@ RESULTS = Results(
 DEEPSEEK_V3 = Dialect(
     "deepseek-v3",
     FENCED,
-    open="<｜tool▁calls▁begin｜>",
+    open=BEGIN,
     between="\n",
-    close="<｜tool▁calls▁end｜>",
-    also=(
-        ("<｜tool_calls_begin｜>", "<｜tool_calls_end｜>"),
-        ("<｜tool calls begin｜>", "<｜tool calls end｜>"),
-        ("<｜tool▁calls｜>", "<｜tool▁calls▁end｜>"),
-    ),
-    forms=(PLAIN, BARE),
+    close=END,
+    also=(*SECTIONS, ("<｜tool▁calls｜>", END)),
+    forms=(PLAIN, BARE, *SPELLED),
     frame=("<｜end▁of▁sentence｜>",),
     stop=("<｜end▁of▁sentence｜>",),
     control=CONTROL,
@@ -66,8 +77,8 @@ DEEPSEEK_V31 = replace(
     name="deepseek-v31",
     call=PLAIN,
     between="",
-    also=(),
-    forms=(FENCED,),
+    also=SECTIONS,
+    forms=(FENCED, *SPELLED),
     thinking=Thinking("<think>", "</think>"),
     models=("deepseek-v3.1", "deepseek-chat-v3.1", "deepseek-v3.2-exp", "deepseek.v3-v1"),  # the last on Bedrock
     speech=Speech(
