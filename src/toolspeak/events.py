@@ -47,7 +47,7 @@ class ArgumentsDelta:
 @dataclass(slots=True, unsafe_hash=True)
 class CallEnd:
     """The open call ends. `whole` is False if its text was cut or broke off. `id` is set if the id comes after the
-    arguments."""
+    arguments. A later note with the rule `unbalanced-closers` says that no call before it is whole."""
 
     whole: bool = True
     id: str | None = None

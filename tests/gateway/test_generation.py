@@ -16,7 +16,7 @@ from toolspeak.gateway.generation import answer, sure
 from toolspeak.models.base import Model
 from toolspeak.models.scripted import Scripted
 from toolspeak.models.speaker import Speaker
-from toolspeak.types import Request, Tool
+from toolspeak.types import Note, Request, Tool
 
 WEATHER = Tool("weather", "", {"type": "object", "properties": {"days": {"type": "integer"}}, "required": ["days"]})
 NOW = Tool("now")
@@ -86,6 +86,16 @@ def test_a_live_call_without_arguments_has_an_empty_object() -> None:
 )
 def test_a_live_call_that_ends_badly_is_an_error(reply: list[Event]) -> None:
     events = told(ASKED, native(reply, reply), live=True)
+    assert isinstance(events[-1], GenerationError)
+    assert not any(isinstance(event, Finished) for event in events)
+
+
+@pytest.mark.parametrize("finish", ["stop", "length"])
+def test_a_live_call_that_ended_too_early_is_an_error(finish: Any) -> None:
+    """A later note says so, when its end was passed on."""
+    unbalanced = Noted(Note("unbalanced-closers", "</parameter> </function>"))
+    reply = [*called("weather", '{"days": 3}')[:-1], TextDelta("and more"), unbalanced, Finished(finish)]
+    events = told(ASKED, native(reply, reply, reply), live=True)
     assert isinstance(events[-1], GenerationError)
     assert not any(isinstance(event, Finished) for event in events)
 

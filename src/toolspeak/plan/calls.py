@@ -19,8 +19,8 @@ from ..schema.phrases import beginning, clipped
 from ..schema.suggestions import did_you_mean, listed, near
 from ..schema.value_count import has_more
 from ..types import Message, Note, Problem, Reply, Tool, ToolCall, Usage
+from ..wire.reading.doubtful import DOUBTFUL
 from ..wire.reading.reply_size_limits import CALL_VALUES
-from ..wire.reading.state import DOUBTFUL
 
 AT_LIMIT = Note("cut-call", "the reply reached the limit of its tokens")
 """The note of a call that the server cut because the reply reached `max_tokens`, or the end of the context."""

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from ..events import CallEnd, CallStart, Event, Finished, Noted, TextDelta
 from ..schema.phrases import beginning
 from ..types import Note
+from ..wire.reading.doubtful import UNBALANCED
 
 LONGEST = 256
 """The most characters behind a call that are held back."""
@@ -49,6 +50,8 @@ class InventedResults:
         for event in events:
             if isinstance(event, Finished):
                 out += self._ended(event)
+            elif isinstance(event, Noted) and event.note.rule == UNBALANCED:
+                out.append(event)  # the call ended too early, and its argument goes on with such a result
             elif self._invented:
                 out += [event] if isinstance(event, Noted) and event.note.at < 0 else []  # it is about the whole reply
                 self._invented = (self._invented + _text_of(event))[:LONGEST]

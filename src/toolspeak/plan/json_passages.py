@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple, cast
 
 from ..types import Note
+from ..wire.reading.doubtful import DOUBTFUL
 from ..wire.reading.json_value import json_value
 from ..wire.reading.source import Malformed, Source
-from ..wire.reading.state import DOUBTFUL
 from .code_fences import fenced, unfenced
 
 OPENER = re.compile(r"[{\[]")

@@ -46,7 +46,9 @@ class Decoder:
         self.state = State(
             tools=by_name, new_id=ids, stops=d.stop, ends=turn_ends(d), decoded=None if self.restorer else decoded
         )
-        self.run = reply(self.state, program(d, by_name != {}, thoughts != "keep"), prompt)
+        words = program(d, by_name != {}, thoughts != "keep")
+        self.state.unbalanced = words.unbalanced
+        self.run = reply(self.state, words, prompt)
         self.dialect = d
         self.done = False
         next(self.run, None)
@@ -96,12 +98,14 @@ class Decoder:
             return []
         s = self.state
         self.done = s.closed = True
-        s.read_passed()
+        if s.passed_pieces:
+            s.read_passed()
         s.add("")
         out: list[Event] = []
         s.events = out
         for _ in self.run:
             pass
+        s.note_unbalanced()
         if s.unread.ended(s.recent, s.call_count):
             s.note("unread-call", call_form(self.dialect, s.tools))
         s.flush_arguments()

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...types import Schema, Tool, ToolCall
 from ..dialect import ARGS, ID, INDEX, NAME, TEXT, JsonCall, Kind, Slot
+from ..reading.call import Call
 from ..reading.json_tokens import quoted
 from ..reading.source import Scan
-from ..reading.state import Call, State
+from ..reading.state import State
 from . import json_args, json_call_fast_path, json_call_reader
 
 if TYPE_CHECKING:

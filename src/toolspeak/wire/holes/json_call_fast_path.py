@@ -12,8 +12,9 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from ..dialect import ARGS, NAME, JsonCall
+from ..reading.call import Call
 from ..reading.json_tokens import quoted, whole_value
-from ..reading.state import Call, State
+from ..reading.state import State
 
 BLANK = r"\s{0,8}+"
 CLOSE = re.compile(rf"{BLANK}\}}").match

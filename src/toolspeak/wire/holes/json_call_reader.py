@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 
 from ...events import ArgumentsDelta, TextDelta, ThoughtDelta
 from ..dialect import ARGS, CALL, ID, INDEX, NAME, TEXT, THOUGHT, JsonCall, Kind, Slot
+from ..reading.call import Call
 from ..reading.json_string import short_string
 from ..reading.json_tokens import ENDS, quoted
 from ..reading.json_value import json_value
 from ..reading.object_names import add_name
 from ..reading.source import Malformed, Scan, at, expect, following
-from ..reading.state import Call, State
+from ..reading.state import State
 from . import json_args
 from .misplaced_key import last_keys, misplaced
 
@@ -29,7 +30,6 @@ IDENTIFIER = re.compile(r"[^\W\d][\w.-]*").fullmatch
 DIGITS = frozenset("-0123456789")
 QUIET = frozenset(["type", "id", "index", "object"])
 """Keys that are not part of a call. Their values are noted, unless the tool has such a parameter."""
-
 FUNCTION = ('"function"', '""', "null")
 """Types of a call that only say that it is one."""
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..dialect import NumberedName
+from ..reading.call import Call
 from ..reading.source import Malformed, Marks, Scan, token
-from ..reading.state import NAMED, Call, State
+from ..reading.state import NAMED, State
 
 if TYPE_CHECKING:
     from ..grammars.rules import Node

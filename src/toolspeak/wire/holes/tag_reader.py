@@ -5,12 +5,11 @@ A closer counts only if something legal follows it: the next opener, a word that
 end. Otherwise it is part of the value. If a closer is missing, two other things end a value: a line with the opener of
 a key that the schema has and that was not given yet (in a value that is no string: at any place); and the closers of
 the call in sequence up to the end of the text (or, from the start of a line, three such words). Text that quotes less
-than that stays text. If a call of an offered tool begins in a value, the value may have lost its closer: the call is
-doubtful then. A parameter in tags of another spelling is read if its key is certain (`parameter_tag_variants`). Anything
-else after the parameters that may not follow a call makes the call malformed.
+than that stays text. A whole call in a value belongs to it; if one only begins there, the value may have lost its
+closer, and the call is doubtful (`inner_calls`). A parameter in tags of another spelling is read if its key is certain
+(`parameter_tag_variants`). Anything else after the parameters that may not follow a call makes the call malformed.
 
-A single parameter with a known name for all arguments, which the schema does not have, contains them as one JSON
-object.
+A single parameter with a known name for all arguments, which the schema does not have, has them as a JSON object.
 
 A key that comes twice keeps its first value, since that has been emitted already; the second becomes a note. The tags
 around a key may be repeated, and a call without parameters may have the closer of one.
@@ -29,9 +28,11 @@ from ..reading.lookahead import ahead, token_ahead
 from ..reading.source import SPACE, Malformed, Scan, at, blank, expect, peek
 from ..reading.state import State
 from .damaged_tags import lost_closer, lost_opener
+from .inner_calls import InnerCalls
 from .parameter_tag_variants import CLOSERS, QUOTES, SpelledOpener, object_members, opener, unquoted
+from .quoted_value import QuotedValue
 from .tag_words import TagWords
-from .typed import called, text_until, value
+from .typed import text_until, value
 from .untyped import UntypedValues
 
 WORD = re.compile(r"[\w.\[\] |,-]*").fullmatch
@@ -50,6 +51,7 @@ class TagReader:
         "begun",
         "ends",
         "hole",
+        "inner_calls",
         "inside",
         "keys",
         "odd",
@@ -68,6 +70,7 @@ class TagReader:
         self.s, self.hole, self.words, self.schema = s, hole, words, schema
         self.shapes = Shapes(schema)
         self.untyped = UntypedValues(s, self.shapes)
+        self.inner_calls = InnerCalls(s, words.call, words.follow[:1])
         self.ends = words.ends
         self.odd: tuple[str, ...] = ()
         self.keys: set[str] = set()
@@ -285,7 +288,8 @@ class TagReader:
         if quote is None or not (yield from at(s, quote[0])):
             closes = self.closes_text if "string" in allowed else self.closes
             return self.check_end((yield from value(s, (*self.ends, self.words.opener), closes, allowed, convert)))
-        yield from value(s, quote[1:], self.closes_quote, STRING if "string" in allowed else allowed, convert)
+        closes = QuotedValue(s, self.words, quote).closes
+        yield from value(s, quote[::-1], closes, STRING if "string" in allowed else allowed, convert)
         if not (yield from at(s, self.words.close)):
             s.note("missing-closer", self.words.close)
         return None
@@ -302,10 +306,6 @@ class TagReader:
         parts: list[str] = []
         yield from text_until(self.s, self.ends, self.closes, parts.append)
         self.s.note("doubled-key", f"{key}: {''.join(parts)[:200]}")
-
-    def closes_quote(self, hit: str) -> Scan[str | None]:
-        length = yield from ahead(self.s, 0, (self.words.close, *self.words.legal))
-        return None if length else hit
 
     def closes_text(self, hit: str) -> Scan[str | None]:
         """The same for a text. Keys of openers in it that have a value and no closer are `begun`."""
@@ -338,10 +338,9 @@ class TagReader:
         if hit in words.parts:
             self.went_on = True  # as text, unless no closer follows
             return hit
-        if hit in words.call:
-            yield from self.call_begins()
-            if hit not in words.follow[:1]:
-                return hit
+        inner = (yield from self.call_in_value(hit)) if hit in words.call else ""
+        if inner:
+            return inner
         size = len(hit)
         s.pos -= size
         if hit in (words.line, words.opener):
@@ -366,10 +365,12 @@ class TagReader:
         self.inside = max(0, self.inside - 1)
         return hit
 
-    def call_begins(self) -> Scan[None]:
-        """Takes note of a call of an offered tool whose first word was just read."""
-        if name := (yield from called(self.s, self.words.call)):
-            self.swallowed = name
+    def call_in_value(self, hit: str) -> Scan[str]:
+        """The call whose first word was just read, as far as it belongs to the value; "" if the word may end that."""
+        rest = yield from self.inner_calls.rest(self.words.close)
+        if lone := self.inner_calls.lone:
+            self.swallowed = lone
+        return hit + rest if any((rest, hit not in self.words.follow[:1])) else ""
 
     def closes_oddly(self, hit: str) -> Scan[bool]:
         """Whether a closer in another spelling ends the value: the next parameter follows, or only closers."""

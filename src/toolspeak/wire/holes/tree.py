@@ -24,7 +24,8 @@ from ..reading.state import State
 from . import json_args
 from .damaged_tags import lost_closer
 from .hole import ArgumentsHole, Tail, arguments_of
-from .typed import called, text_until, value
+from .inner_calls import InnerCalls
+from .typed import text_until, value
 from .unclosed import closed
 from .untyped import UntypedValues
 
@@ -67,6 +68,7 @@ class _TreeReader:
         "call",
         "follow",
         "hole",
+        "inner_calls",
         "leaf",
         "opens",
         "s",
@@ -82,6 +84,7 @@ class _TreeReader:
         self, s: State, hole: Tree, schema: Mapping[str, Any], follow: tuple[str, ...], call: tuple[str, ...]
     ) -> None:
         self.s, self.hole, self.follow, self.call = s, hole, follow, call
+        self.inner_calls = InnerCalls(s, call, follow[:1])
         self.opens, self.shuts = hole.mark + "<", hole.mark + "</"
         self.shapes = Shapes(schema)
         self.untyped = UntypedValues(s, self.shapes)
@@ -219,9 +222,10 @@ class _TreeReader:
         """Whether a closer belongs to the current element and something legal follows it."""
         s, own = self.s, f"{hit}{self.leaf}>"
         if hit in self.call:
-            if name := (yield from called(s, self.call)):
+            rest = yield from self.inner_calls.rest(self.shuts, TAG_END)
+            if name := self.inner_calls.lone:
                 s.note("trailing-text", name)  # it may be a call rather than a part of the text
-            return hit
+            return hit + rest
         s.pos -= len(hit)
         if (yield from peek(s, len(own))) == own:
             s.pos += len(own)

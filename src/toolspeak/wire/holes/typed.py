@@ -16,10 +16,9 @@ from ...events import ArgumentsDelta
 from ...schema.kinds import ANY, STRING, Kinds
 from ..reading.json_tokens import NUMBER_OR_WORD, PYTHON, SCALAR, AddNote, Emit, escaped, quoted, whole_value
 from ..reading.json_value import json_value
-from ..reading.lookahead import ahead, token_ahead
 from ..reading.missing_quotes import LONG
 from ..reading.source import GAP, SPACE, Delta, Malformed, Scan, Source, following, marks, until
-from ..reading.state import FUNCTIONS, State
+from ..reading.state import State
 from ..reading.text_end import TextEnd
 from . import keywords
 
@@ -36,8 +35,6 @@ OPENS = {"{": "object", "[": "array", '"': "string", "t": "boolean", "f": "boole
 WORD_OF = {"T": "boolean", "F": "boolean", "N": "null", "(": "array"}
 """First characters of Python literals that are no JSON, with their types."""
 DIGITS = frozenset("-0123456789")
-NAME_ENDS = ("\n", ">", '"', "<", "{")
-"""What ends a tool's name in any of the dialects with tags."""
 FROM_PYTHON = frozenset(["single-quotes", "python-literal"])
 DOUBLED = frozenset(["doubled-key"])
 """The note that does not say that a text is no JSON: it is ambiguous, but not a string."""
@@ -135,7 +132,7 @@ def _may_be_other(s: Source, allowed: Kinds, closers: tuple[str, ...]) -> Scan[b
                 if _word(m[0], allowed) not in allowed:
                     return False
                 c = yield from following(s, m.end() - s.pos)
-                return not c or any(word.lstrip().startswith(c) for word in closers)
+                return any(word.lstrip().startswith(c) for word in closers) if c else True
         elif s.closed:
             return False
         yield
@@ -148,7 +145,7 @@ def _kind(c: str, allowed: Kinds) -> str:
 
 def _word(word: str, allowed: Kinds) -> str:
     """The type of a complete word."""
-    if word in PYTHON and allowed != ANY:
+    if all((word in PYTHON, allowed != ANY)):
         return WORD_OF[word[0]]
     return _json_kind(word) if NUMBER_OR_WORD(word) else ""
 
@@ -159,9 +156,9 @@ def as_json(text: str, allowed: Kinds, note: AddNote) -> str:
         return quoted(text)
     body = text.strip()
     kind = _json_kind(body) if body else ""
-    if kind in allowed and kind != "string":
+    if kind in allowed - STRING:
         return body
-    if kind == "string" and "string" not in allowed:
+    if all((kind == "string", "string" not in allowed)):
         note("kept-as-text", body[:40])
         return body
     if body and not kind and (repaired := _repaired(body, allowed, note)):
@@ -229,19 +226,3 @@ def _transcoded(body: str, kind: str, note: AddNote) -> str | None:
     for rule, detail in notes:
         note(rule, detail)
     return text
-
-
-def called(s: State, call: tuple[str, ...]) -> Scan[str]:
-    """The offered tool that a call in a value names whose first word was just read; `call` are all words before a call's
-    name. "" if it is none. Consumes nothing."""
-    place = 0
-    for word in call[1:]:
-        place = yield from ahead(s, place, (word,))
-        if place <= 0:
-            return ""
-    text = yield from token_ahead(s, place, NAME_ENDS)
-    name = text[0].strip().rpartition("=")[2].rpartition(" ")[2].removeprefix(FUNCTIONS + ".") if text else ""
-    if not s.is_tool(name):
-        return ""
-    s.call_inside = s.offset + s.pos
-    return name

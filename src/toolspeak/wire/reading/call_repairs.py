@@ -7,7 +7,7 @@ unclosed-object, which `json_value` has as well, collapsed-call). The rest are h
 list, ignored-item, no-calls, comment.
 
 An incomplete call is reported with whole=False (rules cut, malformed). So is one of which a part was dropped, or that
-is ambiguous (the rules in `state.DOUBTFUL`): a repair is only valid if it accounts for all the text of the call.
+is ambiguous (the rules in `doubtful`): a repair is only valid if it accounts for all the text of the call.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from ..dialect import DEFAULT_SERVER, ID, INDEX, NAME, SERVER, Arguments, Json, 
 from ..holes import ARGUMENTS, json_call, numbered_name
 from ..holes.hole import Tail
 from ..holes.parameter_tag_variants import unquoted
+from .call import Call
 from .call_form_words import Form, first_words, name_ends, words_of
 from .call_repairs import (
     IDENTIFIER,
@@ -35,7 +36,7 @@ from .open_ended import ended_by
 from .openers import Entry
 from .shapes import fitting
 from .source import CAP, Malformed, Marks, Scan, at, blank, expect, following, literal_words, marks, token
-from .state import NAMED, Call, State, may_name
+from .state import NAMED, State, may_name
 
 CONTROL = ("<|", "<｜")
 """Beginnings of marks that nobody quotes: without a call between them they are dropped, not kept as text."""

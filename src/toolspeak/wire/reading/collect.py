@@ -12,6 +12,7 @@ from ...events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Logpr
 from ...schema import nonblocking_json
 from ...schema.value_count import has_more
 from ...types import Finish, Message, Note, Reply, ToolCall, Usage
+from .doubtful import UNBALANCED
 from .reply_size_limits import CALL_VALUES
 from .source import Decoded
 
@@ -95,11 +96,20 @@ class Collector:
             case Noted(note):
                 if self._opened:
                     self._opened[-1].notes.append(note)
+                if note.rule == UNBALANCED:
+                    self._end_doubtful(note)
                 self._notes.append(note)
             case Logprobs(tokens):
                 self._logprobs += tokens
             case _:
                 pass
+
+    def _end_doubtful(self, note: Note) -> None:
+        """One of the calls so far ended too early, so none is whole."""
+        for call in self._opened:
+            call.whole = False
+            if note not in call.notes:
+                call.notes.append(note)
 
     @property
     def size(self) -> int:

@@ -13,6 +13,7 @@ from .head_words import bare_heads, body_begins, channels, route, vocabulary
 from .openers import Entry, call_openers, spelled
 from .prompt_tail import ending, within_thought
 from .source import Marks, literal_words, marks
+from .unbalanced_closers import pattern_of
 
 CALL, TEXT, CODE, HEAD, END, FRAME = "call", "text", "code", "head", "end", "frame"
 THINK, UNTHINK = "think", "unthink"
@@ -46,6 +47,7 @@ class Program:
       a text, `block` those in a code block
     - `after` may follow a call, `legal` a call that was not closed; `again` begins another call between the same
       marks, and `call_words` come before a call's name; `value_closers` close a value between tags
+    - `unbalanced` matches openers and closers in a text, for calls whose values may contain them
     - `frames` are around texts, `beyond` may follow one, `beyond_fence` a call in a fence at the end of a reply; `frame_space` maps those of the dialect, with the newline that
       belongs to them, to the number of whitespace characters after them
     - `tags` maps the openers of a thought to their closers; `quotable` are they and all other words that a quotation may show
@@ -107,6 +109,7 @@ class Program:
         self.separators = _separators(d)
         self.value_closers = value_closers(d.call)
         self.call_words = before_name(d.call, self.starts[:1])
+        self.unbalanced = pattern_of(d.call, self.call_words)
         self.unframed = (*(w for w, kind in self.fresh.items() if kind == FRAME), *(formal if not d.guard else ()))
 
     def _in_block(self) -> Marks:

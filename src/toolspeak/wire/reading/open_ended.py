@@ -10,12 +10,13 @@ Then words may follow on the next line, since models go on with a comment. What 
 from __future__ import annotations
 
 from ..dialect import Json
+from .call import Call
 from .call_repairs import drop_strays, follows
 from .continued_sentences import sentence_goes_on
 from .lexicon import Program
 from .next_mark import marked_to_its_end
 from .source import SPACE, Scan, at, beginning, following, peek
-from .state import Call, State
+from .state import State
 
 BELONGS = "{,:+\"'"
 """Characters that begin a further part of a call that nothing closes: another object, key or value."""

@@ -6,7 +6,6 @@ quoted calls stay text, an unclosed thought may hold calls, and false openers mu
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 
 from ...events import Noted, TextDelta, ThoughtDelta
@@ -36,7 +35,7 @@ from .lexicon import (
 )
 from .next_mark import Match, goes_on, mark, marked_to_its_end, record_from
 from .quotations import CodeBlock, pass_quoted
-from .source import GAP, SPACE, Malformed, Marks, Scan, at, beginning, following, marks, pass_all, skip, until
+from .source import GAP, SPACE, Malformed, Scan, at, beginning, following, marks, pass_all, skip, until, until_limit
 from .state import State
 from .surroundings import note_example
 
@@ -74,7 +73,7 @@ def reply(s: State, p: Program, prompt: str | None) -> Scan[None]:
             yield from opened(s, p, literal, space)
             now = THINK
         else:
-            named = p.named and now == THINK and s.tools
+            named = all((p.named, now == THINK, s.tools))
             fresh = yield from minor_mark(s, p, kind, literal, space, block)
             now = (yield from headed(s, p, False)) if named else TEXT
         s.text_type = ThoughtDelta if now == THINK and p.split else TextDelta
@@ -184,40 +183,23 @@ def draft(s: State, p: Program, word: str) -> Scan[str | None]:
     if p.closers is None or p.opening is None:
         return None
     record_from(s, word)
-    size = [0]
-
-    def wait(text: str) -> None:
-        size[0] += len(text)
-
-    end = yield from _until_limit(s, p.closers, wait, size)
+    start = s.offset + s.pos
+    end = yield from until_limit(s, p.closers, start + DRAFT)
+    size = s.offset + s.pos - start - len(end or "")
     over = end is None or (end in (*p.frames, *p.unthink) and not (yield from following(s)))
-    if over and s.closed and size[0] <= DRAFT:
+    if over and s.closed and size <= DRAFT:
         s.give_back()
         return (yield from last_calls(s, p))
-    if size[0] <= DRAFT:
+    if size <= DRAFT:
         text = s.recorded()
         s.commit()
-        s.emit_text(text[: len(text) - len(end or "")])
+        s.emit_text(text[: len(word) + size])
         return end
     s.give_back()
     s.note("long-draft", word)
     s.emit_text(s.text[s.pos : s.pos + DRAFT])
     s.pos += DRAFT
     return (yield from until(s, p.opening, s.emit_text, s.text_type))
-
-
-def _until_limit(s: State, wanted: Marks, emit: Callable[[str], None], size: list[int]) -> Scan[str | None]:
-    """Like `until`, but stops above the limit of a draft."""
-    scan = until(s, wanted, emit)
-    while True:
-        try:
-            next(scan)
-        except StopIteration as stop:
-            return stop.value
-        if size[0] > DRAFT:
-            scan.close()
-            return None
-        yield
 
 
 def last_calls(s: State, p: Program) -> Scan[str | None]:

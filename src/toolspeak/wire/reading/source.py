@@ -230,6 +230,22 @@ def until(
         yield
 
 
+def until_limit(s: Source, wanted: Marks, end: int) -> Scan[str | None]:
+    """Consumes text up to a mark, which is consumed and returned. None if none begins up to the position `end`."""
+    while True:
+        m = (wanted.full if s.closed else wanted.search)(s.text, s.pos)
+        s.pos = m.start() if m else len(s.text)
+        if s.offset + s.pos > end:
+            return None
+        if m is None:
+            if s.closed:
+                return None
+        elif m.lastindex:
+            s.pos = m.end()
+            return m[0]
+        yield
+
+
 def pass_all(s: Source, emit: Callable[[str], None]) -> Scan[None]:
     """Passes on everything up to the end: nothing is searched for."""
     while True:

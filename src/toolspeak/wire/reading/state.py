@@ -11,8 +11,11 @@ from typing import Any
 
 from ...events import ArgumentsDelta, CallEnd, CallStart, Event, Noted, TextDelta, ThoughtDelta
 from ...types import Note, Tool
+from .call import Call
+from .doubtful import DOUBTFUL
 from .missing_quotes import LONG
 from .source import Malformed, Source
+from .unbalanced_closers import NOTHING_BEHIND, TextBehind
 from .unread_markers import UnreadMarkers
 
 NAMED = re.compile(r"[^\s<>{}\[\]()\"'`|,;]+").fullmatch
@@ -25,19 +28,6 @@ DEFERRED = 2_000_000
 """The most characters of arguments that are deferred."""
 RECENT = 300
 """The most characters before a call that may show that it is an example."""
-DOUBTFUL = frozenset(
-    [
-        "doubled-key",
-        "expression",
-        "half-escaped",
-        "misplaced-key",
-        "missing-quote",
-        "other-name",
-        "trailing-text",
-        "unknown-key",
-    ]
-)
-"""Rules of notes that say that a part of a call was dropped, or that it is ambiguous: such a call is never whole."""
 
 
 def may_name(text: str) -> bool:
@@ -47,28 +37,7 @@ def may_name(text: str) -> bool:
 
 
 TextType = type[TextDelta] | type[ThoughtDelta]
-Snapshot = tuple[int, int, frozenset[str], frozenset[tuple[str, str]], bool, bool, str, TextType]
-
-
-@dataclass(slots=True)
-class Call:
-    """A call being read.
-
-    `guard`: it counts only for an offered tool; `strict`: the tool must be offered by name. `filled`: its arguments
-    are complete, whatever happens to its closer. `open_ended`: nothing closes it. `unclosed`: nothing closes its
-    arguments or its object.
-    """
-
-    guard: bool = False
-    strict: bool = False
-    name: str | None = None
-    id: str = ""
-    late_id: str | None = None
-    started: bool = False
-    filled: bool = False
-    ended: bool = False
-    open_ended: bool = False
-    unclosed: bool = False
+Snapshot = tuple[int, int, frozenset[str], frozenset[tuple[str, str]], bool, bool, str, TextType, TextBehind]
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -135,6 +104,9 @@ class State(Source):
 
     unread: UnreadMarkers = field(default_factory=UnreadMarkers)
     """The markers of calls around something that is no call."""
+    unbalanced: re.Pattern[str] | None = None
+    """Matches the openers and closers in a text, if closers without an opener show that a call ended too early."""
+    text_behind: TextBehind = NOTHING_BEHIND
 
     prompt_length: int = 0
     """The length of the recorded text that was in the prompt."""
@@ -168,7 +140,14 @@ class State(Source):
             self.recent = (self.recent + text)[-RECENT:]
             if self.unread.first_closer:
                 self.unread.look(text)
-            self.has_text = self.has_text or not text.isspace()
+            self.has_text |= not text.isspace()
+        if all((self.call_count, self.fast_event is not ArgumentsDelta)):
+            self._read_behind(text)
+
+    def _read_behind(self, text: str) -> None:
+        """Takes note of what a text or a thought behind a call shows of it."""
+        if self.unbalanced:
+            self.text_behind = self.text_behind.then(text, self.unbalanced)
 
     def emit_text(self, text: str) -> None:
         """Emits text, or a part of a thought."""
@@ -181,7 +160,9 @@ class State(Source):
                 self.recent = (self.recent + text)[-RECENT:]
                 if self.unread.first_closer:
                     self.unread.look(text)
-                self.has_text = self.has_text or not text.isspace()
+                self.has_text |= not text.isspace()
+            if self.call_count:
+                self._read_behind(text)
             if self.pieces_type is not self.text_type:
                 self.flush_text()
                 self.pieces_type = self.text_type
@@ -271,11 +252,13 @@ class State(Source):
             self.has_text,
             self.recent,
             self.text_type,
+            self.text_behind,
         )
 
     def undo(self, snapshot: Snapshot) -> None:
         """Takes back all events since `snapshot`."""
-        size, self.call_count, ids, noted, self.truncated, self.has_text, self.recent, self.text_type = snapshot
+        size, self.call_count, ids, noted, self.truncated, self.has_text, self.recent, self.text_type, behind = snapshot
+        self.text_behind = behind
         self.used_ids, self.note_keys, self.pending_notes = set(ids), set(noted), []
         self.release_arguments()
         self.argument_pieces.clear()
@@ -347,6 +330,7 @@ class State(Source):
         doubtful, self.doubtful = self.doubtful, False
         self.end_complete_call()
         self.doubtful = doubtful
+        self.note_unbalanced()
         self.call_count += 1
         call.started, self.open_call = True, call
         written = call.id
@@ -359,6 +343,12 @@ class State(Source):
             self.note("unknown-tool", call.name)
         if self.end_guessed >= 0:
             self.note("trailing-text", call.name, self.end_guessed)
+
+    def note_unbalanced(self) -> None:
+        """Notes closers without an opener in the text behind the last call; the text is over."""
+        if closers := self.text_behind.closers:
+            self.emit(Noted(Note("unbalanced-closers", closers, self.offset + self.pos)))
+        self.text_behind = NOTHING_BEHIND
 
     def unique_id(self, written: str) -> str:
         """The id that the model wrote; a new one if it wrote none, or that of another call."""

@@ -1,0 +1,74 @@
+"""Watches the text behind calls for the closers of a call without an opener.
+
+A value that is written without escapes may contain all the closers of its call, on lines of their own or in a fence.
+Then the call ends there, and the rest of the value becomes text, which ends with the closers once more. So closers without an opener in a
+text behind a call show that a call before them ended too early. Which one is not known: none of them is whole.
+
+The events of those calls are gone by then. The note `unbalanced-closers` says so, before the next call or at the end.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from ..dialect import Keywords, Part, Tagged, Tree
+from .source import literal_words
+
+LONGEST = 700
+"""More characters than an opener with its name, or two closers with the whitespace between them, can have."""
+NAME = r"\s{0,40}[^\s<>{}\[\]()\"'`|,;]{1,128}"
+NAME_END = r"(?:\">|\"(?=[^>])|>|(?=[\s<{]))(?=[^\"'`])"
+"""Matches what ends a name in an opener that is not quoted."""
+
+
+class TextBehind(NamedTuple):
+    """The text behind the last call: its `tail`, the number of openers in it without closers, and the first closers
+    without an opener."""
+
+    tail: str = ""
+    depth: int = 0
+    closers: str = ""
+
+    def then(self, text: str, pattern: re.Pattern[str]) -> TextBehind:
+        """The same with more text."""
+        if self.closers:
+            return self
+        seen, depth, end = self.tail + text, self.depth, 0
+        for token in pattern.finditer(seen):
+            end = token.end()
+            if token["closers"] and not depth:
+                return TextBehind(closers=" ".join(token["closers"].split()))
+            depth = max(0, depth - 1) if token["closer"] else depth + 1
+        return TextBehind(seen[max(end, len(seen) - LONGEST) :], depth)
+
+
+NOTHING_BEHIND = TextBehind()
+
+
+def pattern_of(call: tuple[Part, ...], words: tuple[str, ...]) -> re.Pattern[str] | None:
+    """Matches an opener, and the closers, of a call with values without escapes; None for another call. `words` come
+    before its name."""
+    closes = [*map(_close, call)]
+    close = next(filter(None, closes), "")
+    if not close:
+        return None
+    rest = (part for part in call[closes.index(close) + 1 :] if isinstance(part, str))
+    closer = "".join(re.escape(literal_words(part)[0]) for part in (*rest,)[:1])
+    opener = r"\s{0,40}".join(map(re.escape, words))
+    return re.compile(
+        rf"(?P<closer>(?P<closers>{close}\s{{0,256}}{closer})|{closer or close})|{opener}{NAME}{NAME_END}"
+    )
+
+
+def _close(part: Part) -> str:
+    """A pattern for what closes the last value of such a call, or all of them; "" if this part has none."""
+    match part:
+        case Tagged(close=close):
+            return re.escape(close.strip())
+        case Tree(mark=mark):
+            return rf"{re.escape(mark)}</[^<>\s]{{1,128}}>"
+        case Keywords(close=close, escapes=False):
+            return re.escape(close)
+        case _:
+            return ""
