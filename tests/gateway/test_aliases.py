@@ -42,7 +42,10 @@ def test_the_first_alias_that_fits_counts_and_a_name_goes_before_all() -> None:
     assert models.find("gpt-5", lambda name: name == "big").settings.name == "big"  # by the default: it may be seen
 
 
-@pytest.mark.parametrize(("keyed", "advice"), [(True, "ask the gateway's operator."), (False, "--alias, --default.")])
+@pytest.mark.parametrize(
+    ("keyed", "advice"),
+    [(True, "ask the gateway's operator."), (False, "[aliases] or `default_model` in its configuration.")],
+)
 def test_only_a_client_that_can_is_advised_to_serve_another_model(keyed: bool, advice: str) -> None:
     models = Models({"small": parse_config(CONFIG).models["small"]}, keyed=keyed)
     with pytest.raises(Refused, match="one that is served: small; or") as caught:

@@ -72,7 +72,7 @@ def test_with_a_policy_no_call_runs_past_it(serve_models: Callable[..., Any]) ->
     page = PageSettings(tools=Toolbox(weather), policy=Policy(ask=["weather"]))
     ran, pasted, wrong, unknown = visit(serve_models, *requests, ui=page)
     assert (ran[0], "calls run only as part of a conversation" in ran[2]) == (403, True)
-    assert (pasted[0], "cannot run: give it on the command line" in pasted[2]) == (400, True)
+    assert (pasted[0], "cannot run: give it with `toolspeak ui --tools`" in pasted[2]) == (400, True)
     assert (wrong[0], "expected a Reply, or its JSON" in wrong[2]) == (400, True)
     assert unknown[0] == 400
     [without] = visit(serve_models, requests[2], ui=PageSettings(tools=Toolbox(weather)))
