@@ -60,6 +60,23 @@ def test_a_conversation_goes_on(cli: Cli, place: Path) -> None:
     assert [one["content"] for one in stored(place)["messages"]] == ["First", "One.", "Second", "Two."]
 
 
+def test_a_continued_conversation_has_its_model(cli: Cli, serve: Callable[..., str], place: Path) -> None:
+    """The embedded model answered, and nothing told of it."""
+    model = f"{serve()}#m"
+    cli("chat", "-m", model, stdin="First\n")
+    for env in ({}, {"TOOLSPEAK_MODEL": "scripted:Another."}):
+        done = cli("chat", "--continue", stdin="Second\n", **env)
+        assert (done.stdout, done.returncode) == ("hello\n", 0), done.stderr
+        assert stored(place)["model"] == model
+    done = cli("chat", "--continue", "-m", "scripted:Two.", stdin="Third\n")
+    assert done.stdout == "Two.\n"
+    assert f"scripted continues a conversation with {model}\n" in done.stderr
+    done = cli("chat", "--continue", stdin="Fourth\n")  # a script has no name by which it could be found
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "the saved conversation is with 'scripted': no model is called 'scripted'" in done.stderr
+    assert "Name a model: --model" in done.stderr
+
+
 def test_what_cannot_be_continued_is_told(cli: Cli, place: Path) -> None:
     done = cli("chat", "-c", "-m", "scripted:x")
     assert done.returncode == 2

@@ -103,6 +103,21 @@ def test_resume_reads_standard_input_and_wants_whole_answers(cli: Cli, script: S
     assert "standard input is not JSON" in cli("resume", "-", *rest, stdin="{").stderr
 
 
+def test_a_resumed_run_has_its_model(cli: Cli, script: Script, serve: Callable[..., str]) -> None:
+    first = json.loads(cli(*ASK, "--json", "-m", script(wants("remove", path="notes"))).stdout)
+    run = Path("run.json")
+    run.write_text(json.dumps({**first, "model": f"{serve()}#m"}))
+    [one] = first["pending"]
+    done = cli(*RESUME, "--refuse", one["id"], TOOLSPEAK_MODEL="scripted:Another.")
+    assert (done.stdout, done.stderr.count("continues a conversation")) == ("hello\n", 0), done.stderr
+    done = cli(*RESUME, "--refuse", one["id"], "-m", "scripted:Two.")
+    assert done.stdout == "Two.\n"
+    assert "scripted continues a conversation with http://127.0.0.1:" in done.stderr
+    run.write_text(json.dumps({name: first[name] for name in ("messages", "pending")}))  # `reply.to_json()` names none
+    done = cli(*RESUME, "--refuse", one["id"], TOOLSPEAK_MODEL="scripted:Another.")
+    assert done.stdout == "Another.\n"
+
+
 def test_an_approval_is_asked_for_in_one_process_and_given_in_another(cli: Cli, script: Script) -> None:
     first = cli(*ASK, "--json", "-m", script(wants("remove", path="notes"), "never"))
     assert first.returncode == 1

@@ -306,6 +306,25 @@ def model_by_name(name: str | None, dialect: Dialect | None = None) -> Model:
     return ready
 
 
+def model_of_saved(data: object, name: str | None, dialect: Dialect | None) -> Model:
+    """Return the model that a saved conversation names, or the model `name`, if given. Standard error says which one
+    answers in place of the saved one. Raises UsageError if the saved one is not available."""
+    saved = cast("Mapping[str, Any]", data).get("model") if isinstance(data, Mapping) else None
+    if not isinstance(saved, str):
+        return model_by_name(name, dialect)
+    if name is None:
+        try:
+            return model_by_name(saved, dialect)
+        except UsageError as error:
+            raise UsageError(
+                f"the saved conversation is with {saved[:100]!r}: {error}. Name a model: --model"
+            ) from None
+    ready = model_by_name(name, dialect)
+    if ready.name != saved:
+        click.echo(f"{ready.name} continues a conversation with {saved[:100]}", err=True)
+    return ready
+
+
 # ------------------------------------------------------------------ what people type and pipe
 
 

@@ -33,12 +33,16 @@ def latest() -> Path:
     return paths[-1]
 
 
-def read(path: Path) -> list[Message]:
-    """Return the messages in a file. Raises UsageError if it contains none."""
+def read(path: Path) -> object:
+    """Return the JSON in a file. Raises UsageError if it contains none."""
     try:
-        value: Any = json.loads(path.read_text("utf-8"))
+        return json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be continued: {error}") from error
+
+
+def messages(value: object, path: Path) -> list[Message]:
+    """Return the messages of a conversation that was read from a file. Raises UsageError if it has none."""
     messages: Any = cast("dict[str, Any]", value).get("messages") if isinstance(value, dict) else value
     listed = cast("list[Any]", messages) if isinstance(messages, list) else [None]
     if not all(isinstance(one, dict) and isinstance(cast("dict[str, Any]", one).get("role"), str) for one in listed):
@@ -46,9 +50,8 @@ def read(path: Path) -> list[Message]:
     return cast("list[Message]", listed)
 
 
-def tools(path: Path) -> tuple[str, ...]:
-    """Return the sources of the conversation's tools, as `--tools` takes them."""
-    value: Any = json.loads(path.read_text("utf-8"))
+def tools(value: object) -> tuple[str, ...]:
+    """Return the sources of a conversation's tools, as `--tools` takes them."""
     listed: Any = cast("dict[str, Any]", value).get("tools") if isinstance(value, dict) else None
     return tuple(str(one) for one in cast("list[Any]", listed)) if isinstance(listed, list) else ()
 

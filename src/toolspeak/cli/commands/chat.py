@@ -20,6 +20,7 @@ from ..options import (
     limits_of,
     limits_options,
     model_by_name,
+    model_of_saved,
     model_option,
     policy_option,
     prompt_dialect_option,
@@ -69,7 +70,13 @@ BANNER_TOOLS = 8
 @image_option
 @sampling_options
 @limits_options
-@click.option("-c", "--continue", "go_on", is_flag=True, help="Continue the last conversation.")
+@click.option(
+    "-c",
+    "--continue",
+    "go_on",
+    is_flag=True,
+    help="Continue the last conversation, with its model and tools unless others are given.",
+)
 @approve_option
 @policy_option
 def chat(files: tuple[str, ...], go_on: bool, **options: Any) -> None:
@@ -77,7 +84,8 @@ def chat(files: tuple[str, ...], go_on: bool, **options: Any) -> None:
 
     \b
     toolspeak chat --tools weather.py
-    toolspeak chat --continue --model ollama:NAME
+    toolspeak chat --model ollama:NAME
+    toolspeak chat --continue
     printf 'Hello!\\nAnd goodbye.\\n' | toolspeak chat
 
     Each line is a question. /help lists the commands. Conversations are saved as JSON in the user's state folder.
@@ -90,14 +98,14 @@ def chat(files: tuple[str, ...], go_on: bool, **options: Any) -> None:
 
     with answers(typing=typed()) as out:
         path = saved_conversations.latest() if go_on else saved_conversations.new()
-        messages = saved_conversations.read(path) if go_on else []
-        files = files or (saved_conversations.tools(path) if go_on else ())
+        saved = saved_conversations.read(path) if go_on else None
+        messages = saved_conversations.messages(saved, path) if go_on else []
+        files = files or saved_conversations.tools(saved)
         box = runnable(toolbox(files))
         policy = read_policy(options["policy_file"]) if options["policy_file"] else None
         ask = approver(policy, approve=options["approve"])
-        talk = ChatSession(
-            out, model_by_name(options["model"], options["dialect"]), box, ask, options["system"], path, messages
-        )
+        model = model_of_saved(saved, options["model"], options["dialect"])
+        talk = ChatSession(out, model, box, ask, options["system"], path, messages)
         talk.policy, talk.files = policy, files
         talk.sampling, talk.limits = sampling_of(options), limits_of(options)
         for image in options["images"]:

@@ -16,7 +16,7 @@ from ..options import (
     Command,
     limits_of,
     limits_options,
-    model_by_name,
+    model_of_saved,
     model_option,
     piped_text,
     policy_option,
@@ -50,7 +50,8 @@ def resume(ctx: click.Context, file: str, files: tuple[str, ...], policy_file: s
     toolspeak resume run.json --tools files.py --refuse call_2="not today"
 
     FILE is the output of `ask --json`, or the text of `reply.to_json()`; - is standard input. Without an answer, the
-    pending calls are listed. Calls and their results go to standard error.
+    pending calls are listed. Calls and their results go to standard error. The model of FILE goes on, unless --model
+    names another one.
 
     An approval is valid once, for exactly the call that was shown, and is used up before the call runs. The exit code
     is 1 if a call failed, if a call with --approve or --edit could not run, or if calls are still pending. It is 3 if
@@ -71,7 +72,7 @@ def resume(ctx: click.Context, file: str, files: tuple[str, ...], policy_file: s
         if not answered:
             _list(data)
             ctx.exit(1)
-        model = model_by_name(options["model"], options["dialect"])
+        model = model_of_saved(data, options["model"], options["dialect"])
         show = Show(None if options["as_json"] else out, live=out.terminal)
         try:
             limits = limits_of(options)
