@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -16,7 +17,11 @@ from world import ANSI, TOOLSPEAK, Cli, Terminal, wants
 
 import toolspeak as ts
 from preloaded import Started
-from toolspeak.cli.run_view import show_no_call, show_open
+from toolspeak.cli.run_view import Show, show_no_call, show_open, watch
+from toolspeak.cli.terminal import Out
+from toolspeak.drive import Done
+from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta
+from toolspeak.types import Note
 
 Script = Callable[..., str]
 
@@ -486,6 +491,50 @@ def test_what_looks_like_a_call_is_told(place: Path, cli: Cli) -> None:
     for done in told:
         assert "functionName" in done.stdout
         assert "note: a part of the text looks like a call of add" in done.stderr
+
+
+def test_a_reply_of_a_server_that_drops_tools_is_no_answer(cli: Cli, serve: Callable[..., str]) -> None:
+    """Standard output had the reply to the request whose tools were dropped, and the one to the next request."""
+    done = cli("ask", "Weather?", "-t", "weather.py", "-m", f"{serve(ignores=True)}#m")
+    assert (done.stdout, done.returncode) == ("hello\n", 0), done.stderr
+    assert "hello\n" in done.stderr
+
+
+def test_a_text_that_was_meant_as_a_call_is_no_answer(cli: Cli, script: Script) -> None:
+    meant = "<tool_call>\nthe weather of Oslo\n</tool_call>"
+    for command, stdin in ((("ask", "Weather?"), ""), (("chat",), "Weather?\n")):
+        model = script(meant, "Sunny.")
+        done = cli(*command, "-t", "weather.py", "-m", model, "-d", "hermes", stdin=stdin)
+        assert (done.stdout, done.returncode) == ("Sunny.\n", 0), done.stderr
+        assert "the weather of Oslo" in done.stderr
+
+
+CALL = [CallStart("f", "c0"), ArgumentsDelta("{}"), CallEnd()]
+AGAIN, ENDED = Noted(Note("re-asked", "why")), Finished("stop")
+
+
+@pytest.mark.parametrize(
+    ("events", "answer", "rejected"),
+    [
+        ([TextDelta("One."), ENDED], "One.\n", ""),
+        ([TextDelta("One."), ENDED, AGAIN, TextDelta("Two."), ENDED], "Two.\n", "One.\n"),
+        ([TextDelta("One."), AGAIN, TextDelta("Two."), ENDED], "Two.\n", "One.\n"),
+        ([TextDelta("One."), ENDED, AGAIN, TextDelta("Two."), ENDED, AGAIN, ENDED], "", "One.\nTwo.\n"),
+        ([TextDelta("One."), ENDED, AGAIN, *CALL, ENDED, TextDelta("3"), ENDED], "3\n", "One.\n→ f {}\n"),
+    ],
+    ids=["no re-ask", "whole reply", "cut reply", "twice", "then a call"],
+)
+def test_only_the_reply_that_counts_is_the_answer(
+    events: list[Event], answer: str, rejected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def run() -> AsyncGenerator[Event | Done[ts.Reply]]:
+        for event in events:
+            yield event
+        yield Done(ts.Reply())
+
+    out = io.StringIO()
+    watch(run(), Show(Out(out), live=False))
+    assert (out.getvalue(), capsys.readouterr().err) == (answer, rejected)
 
 
 def test_the_limits_of_a_run_are_options(cli: Cli, script: Script) -> None:

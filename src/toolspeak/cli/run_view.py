@@ -36,6 +36,7 @@ def watch(run: AsyncGenerator[Event | Done[Reply], None], show: Show) -> Reply:
         show.progress.waiting()
         for event in events:
             if isinstance(event, Done):
+                show.end()
                 return event.value
             show.event(event)
     finally:
@@ -57,8 +58,8 @@ INCOMPLETE = ("limit", "length", "content_filter")
 class Show:
     """Prints the events of a run. Without `out` it prints no answer.
 
-    Unless `live`, text is collected until the turn ends: only then is it clear whether a call follows, and text before
-    a call is not the answer.
+    Unless `live`, text is collected until the run ends: text before a call is not the answer, nor is a reply that is asked
+    again, and only what follows shows that. Both are printed to standard error.
     """
 
     def __init__(self, out: Out | None, *, live: bool, asks: bool = False, rest: str = "--json has all of it") -> None:
@@ -67,6 +68,8 @@ class Show:
         self.asks = asks  # a question about each call follows: no spinner may overwrite it
         self.progress = Progress(rest)
         self.text = ""
+        self.answers: list[str] = []
+        """The texts of turns without calls, unless `live`."""
         self.name = ""
         self.arguments = ""
         self.calls = False
@@ -100,7 +103,15 @@ class Show:
             case _:
                 pass
 
+    def end(self) -> None:
+        """Print the answer, if it was collected."""
+        for text in self.answers if self.out else ():
+            cast("Out", self.out).line(text)
+        self.answers.clear()
+
     def _noted(self, note: Note) -> None:
+        if note.rule == "re-asked":
+            self._reject()
         if note.rule in STOPS:
             self.stopped = True
         if note.rule in HINTS:
@@ -120,11 +131,19 @@ class Show:
             self.progress.note(self.text.strip())
             self.text = ""
 
+    def _reject(self) -> None:
+        """Print the collected text of a reply that is asked again to standard error."""
+        for text in (*self.answers, self.text):
+            if text.strip():
+                self.progress.note(text.strip())
+        self.answers.clear()
+        self.text = ""
+
     def _turn_ends(self) -> None:
         self.progress.ready()
         self._note_text()
-        if self.text and self.out:
-            self.out.line(self.text)
+        if self.text:
+            self.answers.append(self.text)
         for hint in self.hints:
             self._end_line()
             self.progress.note(f"note: {hint}")
