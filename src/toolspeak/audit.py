@@ -36,6 +36,8 @@ EVERY = 1_000
 """Rows between two deletions of old rows."""
 WAITING, TOGETHER = 10_000, 500
 """The most rows that wait, and that are written in one transaction."""
+ROOM = 32_000_000
+"""The most characters of arguments that wait."""
 WAIT = 5.0
 """Seconds for which a transaction waits for another process."""
 TRIES, PAUSE = 6, 0.5
@@ -81,7 +83,8 @@ class SqliteHandler(logging.Handler):
 
     With `arguments` a row also has the tool's name and the call's arguments as JSON. Rows older than `age` seconds are
     deleted (None: never). A separate thread writes, in order. If it cannot, it tries again: six times, then with
-    the next decision, and once in `close`. At most 10,000 rows wait. Errors and lost rows are logged.
+    the next decision, and once in `close`. At most 10,000 rows wait, with 32 million characters of arguments in all; beyond
+    them, a row is written without its arguments. Errors, lost rows and lost arguments are logged.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, arguments: bool = False, age: float | None = None) -> None:
@@ -92,7 +95,7 @@ class SqliteHandler(logging.Handler):
         self._changing = Lock()
         self._writing = False
         self._closing = Event()
-        self._lost = 0
+        self._lost = self._without = self._waiting = 0
         self._until_deletion = 0
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -101,7 +104,11 @@ class SqliteHandler(logging.Handler):
             return
         arguments = getattr(record, "audit_arguments", None) if self.arguments else None
         with self._changing:
+            if self._waiting + _length(arguments) > ROOM:
+                arguments = None
+                self._without += 1
             if len(self._rows) < WAITING:
+                self._waiting += _length(arguments)
                 self._rows.append((record.created, *(row[name] for name in FIELDS), arguments))
             else:
                 self._lost += 1
@@ -120,9 +127,12 @@ class SqliteHandler(logging.Handler):
         self._write_rows()
         self._closing.clear()
         with self._changing:
-            lost, self._lost, self._rows = len(self._rows) + self._lost, 0, []
+            lost, without = len(self._rows) + self._lost, self._without
+            self._rows, self._lost, self._without, self._waiting = [], 0, 0, 0
         if lost:
             _error.error("%d decisions were not written to %s", lost, self.path)
+        if without:
+            _error.error("the arguments of %d decisions were not written to %s", without, self.path)
         super().close()
 
     # ------------------------------------------------------------------ in the thread, the last time in `close`
@@ -140,6 +150,7 @@ class SqliteHandler(logging.Handler):
                 tries = 0
                 with self._changing:
                     del self._rows[: len(rows)]
+                    self._waiting -= sum(_length(row[-1]) for row in rows)
                 continue
             tries = TRIES if self._closing.is_set() else tries + 1
             self._closing.wait(0 if tries == TRIES else PAUSE)
@@ -160,6 +171,10 @@ class SqliteHandler(logging.Handler):
             return False
         self._until_deletion = EVERY if self._until_deletion <= 0 else self._until_deletion - len(rows)
         return True
+
+
+def _length(arguments: str | None) -> int:
+    return 0 if arguments is None else len(arguments)
 
 
 def _create(database: sqlite3.Connection) -> None:

@@ -101,7 +101,11 @@ def test_a_deleted_turn_takes_its_text_along_and_the_later_ones_stay_readable(st
         assert in_file(path, b"canary")
         assert await store.drop("ann", "resp_1")
         assert json.loads(await store.body("ann", "resp_3") or b"")["id"] == "resp_3"
-        assert texts(await store.inputs("ann", "resp_3")) == ["third", "answer third", "fourth"]
+        assert texts((await store.inputs("ann", "resp_3") or StoredItems()).items) == [
+            "third",
+            "answer third",
+            "fourth",
+        ]
         with pytest.raises(Refused, match=r"'resp_3' continues 'resp_1', which was deleted") as caught:
             await turn(store, 4, 3)
         assert caught.value.code == "previous_response_not_found"
@@ -118,7 +122,7 @@ def test_what_is_deleted_while_its_follower_is_made(store: ResponseStore) -> Non
         assert await store.drop("ann", "resp_0")
         late = {"id": "resp_1", "previous_response_id": "resp_0", "output": []}
         await store.save("ann", late, [message("late", "msg_in_1_0")], earlier)
-        assert texts(await store.inputs("ann", "resp_1")) == ["late"]
+        assert texts((await store.inputs("ann", "resp_1") or StoredItems()).items) == ["late"]
         with pytest.raises(Refused, match="was deleted"):
             await turn(store, 2, 1)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import tracemalloc
+from array import array
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -78,6 +80,36 @@ def test_vectors_are_read_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
         return value, end
 
     monkeypatch.setattr(nonblocking_json._Walker, "scan", scan)
-    assert embeddings.read_body(raw, COUNT) == Vectors((ROW,) * COUNT, 5)
+    assert embeddings.read_body(raw, COUNT) == Vectors((array("d", ROW),) * COUNT, 5)
     assert len(spans) >= COUNT
     assert max(spans) <= embeddings.VECTOR
+
+
+@pytest.mark.parametrize("form", ["openai", "ollama"])
+def test_vectors_take_the_memory_of_their_numbers(form: str) -> None:
+    """A float of Python takes three times as much, in a small block of its own beside others."""
+    rows = [[number / 7 for number in range(LENGTH)] for _ in range(COUNT)]
+    data = [{"index": at, "embedding": row} for at, row in enumerate(rows)]
+    raw = json.dumps({"embeddings": rows} if form == "ollama" else {"data": data}).encode()
+    embeddings.read_body(raw, COUNT)
+    tracemalloc.start()
+    try:
+        vectors = embeddings.read_body(raw, COUNT)
+        stays, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert vectors.rows[-1][-1] == rows[-1][-1]
+    assert stays < 10 * LENGTH * COUNT
+    assert most - len(raw) < 20 * LENGTH * COUNT
+
+
+def test_arrays_are_written_as_lists() -> None:
+    numbers = array("d", [0.5] * 3_000)
+    for dumps in (nonblocking_json.dumps, json_stream.dumped):
+        for size in (0, LARGE):
+            assert json.loads(dumps({"a": numbers, "b": [numbers[:2]]}, size)) == {
+                "a": [0.5] * 3_000,
+                "b": [[0.5, 0.5]],
+            }
+    with pytest.raises(TypeError, match="set"):
+        nonblocking_json.dumps({"a": {1}}, 0)

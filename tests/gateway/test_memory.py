@@ -11,6 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import attacks
 import memory
 
 SMALL = 0.004
@@ -20,9 +21,9 @@ SMALL = 0.004
 @pytest.mark.costly
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_two_hundred_attacks_leave_no_more_than_the_caches_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "SCALE", SMALL)
+    monkeypatch.setattr(attacks, "SCALE", SMALL)
     left = asyncio.run(memory.attacked_in_turn(200))
-    assert set(left) == set(memory.CLASSES)
+    assert set(left) == set(attacks.CLASSES)
     assert not {name: size for name, size in left.items() if size > memory.allowed(name)}
 
 

@@ -63,7 +63,9 @@ def test_what_is_kept_is_found_by_its_owner_alone(store: ResponseStore) -> None:
     async def go() -> None:
         await store.save("ann", response("resp_1", "hi"), ITEMS)
         assert json.loads(await store.body("ann", "resp_1") or b"") == response("resp_1", "hi")
-        assert await store.inputs("ann", "resp_1") == ITEMS
+        inputs = await store.inputs("ann", "resp_1")
+        assert inputs is not None
+        assert inputs.items == ITEMS
         assert await store.inputs("bob", "resp_1") is None
         assert await store.body("bob", "resp_1") is None
         assert await store.body("", "resp_1") is None

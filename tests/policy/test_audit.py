@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import sqlite3
+import threading
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -240,6 +241,45 @@ def test_the_rows_that_wait_have_a_limit(
         audit(ts.ToolCall("c0", "look", {}), None, "allowed")
     close_audit()
     assert "8 decisions were not written" in caplog.text
+
+
+def test_the_arguments_that_wait_have_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Ten thousand rows may wait for a locked file, and each could have megabytes of arguments."""
+    monkeypatch.setattr("toolspeak.audit.ROOM", 1_000)
+    monkeypatch.setattr("toolspeak.audit.TRIES", 1)
+    monkeypatch.setattr("toolspeak.audit.WAIT", 0.01)
+    path = tmp_path / "audit.sqlite"
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("BEGIN EXCLUSIVE")
+        use_audit_file(Audit(str(path), arguments=True))
+        for _ in range(8):
+            audit(ts.ToolCall("c0", "look", {"text": "x" * 400}), None, "allowed")
+        database.execute("ROLLBACK")
+    close_audit()
+    with closing(sqlite3.connect(path)) as database:
+        rows = [row[0] for row in database.execute("SELECT arguments FROM audit")]
+    assert [row is not None for row in rows] == [True] * 2 + [False] * 6
+    assert "the arguments of 6 decisions were not written" in caplog.text
+
+
+def test_large_calls_are_decided_in_a_thread(caplog: pytest.LogCaptureFixture) -> None:
+    """A digest of megabytes, and a look through a long conversation, take tenths of a second."""
+    caplog.set_level(logging.INFO, "toolspeak.audit")
+    rule = CallPolicy(ts.Policy(allow=["look"]))
+
+    async def go(length: int, history: int) -> None:
+        messages: list[Any] = [{"role": "user", "content": "Hi" * history}]
+        request = Request(messages, tools=(ts.tool(look),))
+        model = native([*calls(("look", {"text": "x" * length}))])
+        async for _ in policed(lambda one: answer(one, model), request, rule):
+            pass
+
+    for length, history in ((1, 1), (200_000, 1), (1, 200_000)):
+        asyncio.run(go(length, history))
+    here = [one.thread == threading.get_ident() for one in caplog.records]
+    assert here == [True, False, False]
 
 
 def test_the_same_settings_keep_the_file(tmp_path: Path) -> None:

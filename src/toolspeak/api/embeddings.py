@@ -1,11 +1,16 @@
-"""Embeddings (`POST /v1/embeddings`, and Ollama's `POST /api/embed`), both directions."""
+"""Embeddings (`POST /v1/embeddings`, and Ollama's `POST /api/embed`), both directions.
+
+Vectors are arrays: two million numbers of a reply take 16 MB. As Python's floats they take 70, in many small blocks that
+are given back to the system only when no other object is near one.
+"""
 
 from __future__ import annotations
 
 import base64
-import math
 import struct
+from array import array
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -22,6 +27,8 @@ NUMBER = 20
 """Characters of a number."""
 VECTOR = 262_144
 """Characters of JSON that are parsed in one step: about those of the longest usual vector."""
+NUMBERS = ({float}, {int}, {float, int})
+"""The types of the numbers of a vector. A bool is none."""
 LARGEST = 3.4028234663852886e38
 """The largest 32-bit float."""
 
@@ -41,7 +48,7 @@ class Texts:
 class Vectors:
     """A vector for each text, in order, and the usage."""
 
-    rows: tuple[tuple[float, ...], ...]
+    rows: tuple[Sequence[float], ...]
     tokens: int = 0
 
 
@@ -68,7 +75,7 @@ def write_ollama(texts: Sequence[str], model: str, dimensions: int | None = None
 def read_body(raw: bytes, count: int) -> Vectors:
     """Return the vectors of `count` texts from the bytes of a response. Raises ValueError for what is not JSON."""
     text = raw.decode()
-    return read_reply(record(nonblocking_json.loads(text, values=len(text), piece=VECTOR)), count)
+    return read_reply(record(nonblocking_json.loads(text, values=len(text), piece=VECTOR, packed=_packed)), count)
 
 
 def read_reply(body: Payload, count: int) -> Vectors:
@@ -88,23 +95,26 @@ def read_reply(body: Payload, count: int) -> Vectors:
     return Vectors(tuple(map(_vector, vectors)), tokens if isinstance(tokens, int) and tokens > 0 else 0)
 
 
-def _vector(value: Any) -> tuple[float, ...]:
-    if isinstance(value, str):
-        value = _decoded(value)
-    row = cast("list[Any]", value) if isinstance(value, list | tuple) else []
-    good = all(
-        isinstance(n, int | float) and not isinstance(n, bool) and math.isfinite(n) and abs(n) <= LARGEST for n in row
-    )
-    if not row or not good:
+def _packed(value: Any) -> Any:
+    """Return a list of numbers as an array, also in a row of a reply; any other value as it is."""
+    if isinstance(value, dict) and "embedding" in value:
+        value["embedding"] = _packed(value["embedding"])
+    elif isinstance(value, list) and {*map(type, value := cast("list[Any]", value))} in NUMBERS:
+        with suppress(OverflowError):
+            return array("d", value)
+    return cast("Any", value)
+
+
+def _vector(value: Any) -> array[float]:
+    row = _packed(_decoded(value) if isinstance(value, str) else value)
+    if not isinstance(row, array) or not all(abs(number) <= LARGEST for number in cast("array[float]", row)):
         raise ServerFailed("expected a vector of numbers from the server, got something else")
-    return tuple(map(float, row))
+    return cast("array[float]", row)
 
 
-def _decoded(text: str) -> Sequence[float]:
+def _decoded(text: str) -> list[float]:
     raw = decode_base64(text)
-    if not raw:
-        return ()
-    return struct.unpack(f"<{len(raw) // 4}f", raw) if len(raw) % 4 == 0 else ()
+    return [*struct.unpack(f"<{len(raw) // 4}f", raw)] if raw and len(raw) % 4 == 0 else []
 
 
 # ------------------------------------------------------------------ for a client
@@ -139,13 +149,18 @@ def read_request(body: Mapping[str, Any]) -> Texts:
 
 def write_reply(vectors: Vectors, texts: Texts) -> Payload:
     """Return the vectors in the format that the client wants."""
-    rows = [_encoded(row) if texts.base64 else list(row) for row in vectors.rows]
+    rows = [_encoded(row) if texts.base64 else as_array(row) for row in vectors.rows]
     return {
         "object": "list",
         "data": [{"object": "embedding", "index": at, "embedding": row} for at, row in enumerate(rows)],
         "model": texts.model,
         "usage": {"prompt_tokens": vectors.tokens, "total_tokens": vectors.tokens},
     }
+
+
+def as_array(row: Sequence[float]) -> array[float]:
+    """Return a vector as an array, as which JSON encoders write it."""
+    return row if isinstance(row, array) else array("d", row)
 
 
 def _encoded(row: Sequence[float]) -> str:

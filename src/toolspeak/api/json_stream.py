@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from ..errors import ModelError, ServerFailed
-from ..schema.nonblocking_json import LARGE, VALUES, dumps, loads
+from ..schema.nonblocking_json import LARGE, VALUES, as_list, dumps, loads
 from ..schema.value_count import has_more
 from .sse_parser import LONGEST, UTF_8, EventParser, ServerEvent
 from .upstream_errors import excerpt, failure
@@ -178,7 +178,7 @@ def _decoded_in_steps(text: str) -> Any:
     return loads(paired(text))
 
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=as_list).encode
 
 LINE_ENDS = ("\x85", "\u2028", "\u2029")
 """Characters at which some clients wrongly split lines of an event stream."""

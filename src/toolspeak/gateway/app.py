@@ -29,7 +29,7 @@ from .config.settings import GatewaySettings
 from .endpoints.health import Readiness
 from .endpoints.responses import Session
 from .endpoints.ui import Interface
-from .errors import refused
+from .errors import drop_traceback, refused
 from .hosted_rounds import answered
 from .hosted_tools import HostedTools, Running
 from .http_exchange import HttpExchange, Receive, Scope, Send
@@ -179,11 +179,11 @@ class Gateway:
             await self._send_error(exchange, exchange.ended or error)
         finally:
             exchange.close()
-            _drop_traceback(exchange.ended)
+            drop_traceback(exchange.ended)
             self.open.discard(exchange)
             if not self.open:
                 self._idle.set()
-            self._trimmer.ended(exchange.received + record.bytes, ran=record.ran)
+            self._trimmer.ended(exchange.received + exchange.stored + record.bytes, ran=record.ran)
             self.observer.end(record, exchange.span, gone=exchange.gone)
 
     async def _send_error(self, exchange: HttpExchange, error: Exception) -> None:
@@ -333,14 +333,6 @@ class Gateway:
         if session:
             await session.save(body)
         await exchange.reply_json(200, body, size)
-
-
-def _drop_traceback(error: BaseException | None) -> None:
-    """Remove the traceback of an error. Its frames hold the request's body, and the request holds the error: a
-    reference cycle that only a garbage collection would free."""
-    while error is not None:
-        error.__traceback__ = None
-        error = error.__cause__ or error.__context__
 
 
 def _events(

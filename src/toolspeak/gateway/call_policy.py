@@ -15,6 +15,7 @@ from typing import Literal
 from ..audit import audit
 from ..drive import Done
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta
+from ..models.offload import offloaded, request_size
 from ..policy.content_origin import for_model, with_labels
 from ..policy.globs import name_fits
 from ..policy.policy import Policy
@@ -68,13 +69,14 @@ async def policed(
 ) -> AsyncGenerator[Event | Done[Reply]]:
     """Yield the events of a reply without the calls that the policy refuses to `who`, the owner of a key."""
     reading = _CallCollector(request, rule, running, who)
-    async with aclosing(ask(rule.labelled(request))) as events:
+    labelled = await offloaded(reading.history, rule.labelled, request)
+    async with aclosing(ask(labelled)) as events:
         async for event in events:
             match event:
                 case TextDelta(text):
                     yield TextDelta(reading.apart(text))
                 case CallStart() | ArgumentsDelta() | CallEnd():
-                    for passed in reading.take(event):
+                    for passed in await offloaded(reading.size(event), reading.take, event):
                         yield passed
                 case Finished("tool_calls", usage) if not reading.passed:
                     yield Finished("stop", usage)
@@ -89,6 +91,9 @@ class _CallCollector:
 
     def __init__(self, request: Request, rule: CallPolicy, running: Collection[str], who: str) -> None:
         self._request, self._rule, self._running, self._who = request, rule, running, who
+        self.history = request_size(request)
+        """Characters of the conversation, which the policy looks through for each call."""
+        self._arguments = 0
         self._open: list[CallStart | ArgumentsDelta | CallEnd] = []
         self._verdicts: list[bool] = []
         self._notes: list[Note] = []
@@ -101,12 +106,18 @@ class _CallCollector:
         """The number of calls that were passed on."""
         return sum(self._verdicts)
 
+    def size(self, event: CallStart | ArgumentsDelta | CallEnd) -> int:
+        """Return the characters that `take` works on: those of the whole call and of the conversation once it ends."""
+        return self._arguments + self.history if isinstance(event, CallEnd) else 0
+
     def take(self, event: CallStart | ArgumentsDelta | CallEnd) -> list[Event]:
         """Return the events to pass on: none before a call ends, then the whole call or the text in its place."""
         self._open.append(event)
+        if isinstance(event, ArgumentsDelta):
+            self._arguments += len(event.json)
         if not isinstance(event, CallEnd):
             return []
-        pieces, self._open = self._open, []
+        pieces, self._open, self._arguments = self._open, [], 0
         call = _call(pieces)
         fits, note, why = self._rule.judged(call, self._request, self._running, self._who)
         self._verdicts.append(fits)

@@ -95,3 +95,11 @@ def _failed(error: ModelError) -> Refused:
     else:
         message = f"the model's server failed ({error.code})" if error.code else "the model's server failed"
     return Refused(message, status=502, code="upstream_failed")
+
+
+def drop_traceback(error: BaseException | None) -> None:
+    """Remove the traceback of an error. Its frames hold what they worked on, which holds the error: a reference cycle
+    that only a garbage collection would free."""
+    while error is not None:
+        error.__traceback__ = None
+        error = error.__cause__ or error.__context__

@@ -25,6 +25,7 @@ from ..events import (
     TextDelta,
     ThoughtDelta,
 )
+from ..models.offload import offloaded
 from ..plan.calls import answer, assistant
 from ..tool_results import LIMIT
 from ..types import Message, Note, Reply, Request, Step, ToolCall, ToolResult, Usage
@@ -49,7 +50,7 @@ async def answered(
 
     The calls in `reported` are events too, each with its result. If a reply also calls tools of the client, it ends there,
     and its calls of tools in `running` are left out with a note. A result is cut to `longest` characters. After `turns`
-    rounds the model must answer with what it has. `on_run` gets each call before it runs.
+    rounds the model must answer with what it has. `on_run` gets each call before it runs, a large one in a thread.
     """
     so_far = _Turns(request, running, reported, longest, turns, on_run)
     while not so_far.over:
@@ -132,7 +133,7 @@ class _Turns:
         self._rounds += 1
 
     async def _result(self, call: ToolCall) -> ToolResult:
-        self._on_run(call)
+        await offloaded(len(call.json), self._on_run, call)
         one = self._running[call.name]
         return await one.source.run(call, one.name, self._longest)
 

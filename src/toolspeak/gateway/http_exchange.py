@@ -54,6 +54,7 @@ class HttpExchange:
     says otherwise. `tools` makes Tools of what a body offers, within limits. `owner` is the name of the client's key,
     "" without one; stored data belongs to an owner. `key` is that key, and `policy` decides which calls the client
     gets. `body_schema` is that of the request's body. `background` marks a line of a batch, which yields to requests.
+    `received` are the bytes of the body, and `stored` those of stored data that were read for the request.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class HttpExchange:
         self.span = span
         self.writer: Any = None
         """The writer of the stream, once there is one. It also writes errors."""
-        self.received = self.reading_cost = 0
+        self.received = self.reading_cost = self.stored = 0
         self.status = 0
         self.over = False
         self.ended: Exception | None = None

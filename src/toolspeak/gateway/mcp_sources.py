@@ -15,6 +15,7 @@ from ..sources.mcp import McpTools, mcp
 from ..sources.mcp.config import unmatched, with_names
 from ..types import Tool, ToolCall, ToolResult
 from .config.settings import McpServer
+from .errors import drop_traceback
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +70,7 @@ class ToolSource:
         """Run a call of the tool with this name and return its result; a failure is a result with the error as text."""
         async with self._places:
             [result] = await self.box.arun([replace(call, name=name)], limit=longest)
+        drop_traceback(result.error)
         return replace(result, id=call.id, name=call.name)
 
 

@@ -47,7 +47,9 @@ class LeadingThought:
         self._own = own if begun else ()
         self._assumed = False
         """Whether the thought began with the reply, without an opener."""
-        self._read: Callable[[str], list[Event]] = self._after if continues else self._before
+        # Not bound to the reader, which would hold itself, and the thought, until a garbage collection.
+        self._read: Callable[[LeadingThought, str], list[Event]]
+        self._read = LeadingThought._after if continues else LeadingThought._before
         self._pending = self._closer = ""
         self._begun = False
         """Whether a part of the thought was passed on."""
@@ -64,14 +66,14 @@ class LeadingThought:
     def feed(self, event: Event) -> list[Event]:
         """The events that take the place of one."""
         if isinstance(event, TextDelta):
-            return self._read(event.text)
+            return self._read(self, event.text)
         if isinstance(event, Finished) and self._stray:
             return [Noted(Note("stray-closer", STRAY.format(self._stray))), event]
         if not isinstance(event, ThoughtDelta | CallStart | Finished):
             return [event]
         pending, self._pending = self._pending, ""
-        within = self._read == self._within
-        self._read = self._after
+        within = self._read is LeadingThought._within
+        self._read = LeadingThought._after
         if not within:
             return [TextDelta(pending), event] if pending else [event]
         pending = pending.rstrip()
@@ -93,9 +95,9 @@ class LeadingThought:
         self._assumed = not opener
         self._closer = self._closers.get(opener, "") if opener else self._first_closer
         if not self._closer:
-            self._read = self._after
+            self._read = LeadingThought._after
             return self._after(text)
-        self._read, self._open = self._within, [opener] if opener else []
+        self._read, self._open = LeadingThought._within, [opener] if opener else []
         return self._within(begun[len(opener) :])
 
     def _within(self, piece: str) -> list[Event]:
@@ -112,14 +114,14 @@ class LeadingThought:
         came: list[Event] = [ThoughtDelta(visible)] if visible else []
         if not closed:
             return came
-        self._open, self._read = [], self._blank
+        self._open, self._read = [], LeadingThought._blank
         return [*came, *self._blank(rest)]
 
     def _blank(self, piece: str) -> list[Event]:
         """White space between the thought and the text belongs to neither."""
         text = piece.lstrip()
         if text:
-            self._read = self._after
+            self._read = LeadingThought._after
         return [TextDelta(text)] if text else []
 
     def _after(self, piece: str) -> list[Event]:

@@ -243,6 +243,7 @@ class Pool:
             raise
         finally:
             upstream.end(outcome, trial, retry=tried.count(upstream) > 1)
+            outcome = None  # the error's traceback holds this frame, and with it the request
 
     async def load(self) -> None:
         """Do what the first request would wait for: probe servers, load models of this process."""

@@ -16,6 +16,7 @@ import json
 import json.decoder
 import math
 import re
+from array import array
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from itertools import groupby, islice
@@ -41,22 +42,39 @@ MEMBER = 128
 CONTAINERS = frozenset([dict, list])
 AS_LISTS = bytes.maketrans(b"{}", b"[]")
 NO_BRACKETS = bytes(set(range(256)) - set(b'[]{}"'))
-_encode = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def as_list(value: Any) -> list[float]:
+    """The numbers of an array, for a JSON encoder: it writes them as a list. Raises TypeError for another value."""
+    if not isinstance(value, array):
+        raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+    return cast("array[float]", value).tolist()
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, default=as_list).encode
 """The encoder, created once: `json.dumps` creates a new one for each call with options."""
 STANDARD = cast("Any", json.decoder)
 """The json.decoder module as Any: its functions that walk objects and lists, with a callback for members, have no
 types."""
+_Scan = Callable[[str, int], tuple[Any, int]]
 STRING = r'"(?:[^"\\]++|\\.)*+"'
 TOKEN = re.compile(rf'[\[{{](?:[^\[\]{{}}"]++|{STRING}){{0,64}}+[\]}}]|{STRING}|["\[\]{{}}]', re.DOTALL)
 """Matches a small container of scalars, a string, or a bracket. It never backtracks, so that its time is linear."""
 
 
 def loads(
-    text: str, *, values: int = VALUES, levels: int = DEEPEST, piece: int = 0, **options: Callable[[Any], Any]
+    text: str,
+    *,
+    values: int = VALUES,
+    levels: int = DEEPEST,
+    piece: int = 0,
+    packed: Callable[[Any], Any] | None = None,
+    **options: Callable[[Any], Any],
 ) -> Any:
     """Like `json.loads`. `options` are `parse_constant`, `parse_float` and `object_pairs_hook`. Raises ValueError, also
     for text of more than `values` values, and RecursionError for text that nests deeper than `levels`, which are at most DEEPEST.
-    `piece`: containers with more characters are walked, in any large text; without it, only where there are many."""
+    `piece`: containers with more characters are walked, in any large text; without it, only where there are many.
+    `packed`: in a text that is walked, what stands for a value that was read in one step, such as one that takes less memory."""
     if has_more(text, values):
         raise ValueError(f"it contains more than {values:,} values")
     if len(text) < LARGE or (not piece and text.count(":") + text.count("[") < MANY):
@@ -64,12 +82,26 @@ def loads(
     else:
         decoder = STANDARD.JSONDecoder(**options)
         decoder.scan_once = _Walker(
-            large_containers(text, piece or PIECE), decoder.scan_once, decoder.object_pairs_hook or _as_dict
+            large_containers(text, piece or PIECE),
+            _packing(decoder.scan_once, packed),
+            decoder.object_pairs_hook or _as_dict,
         ).scan
         value = decoder.decode(text)
     if too_deep(text, value, levels):
         raise RecursionError(TOO_DEEP)
     return value
+
+
+def _packing(scan: _Scan, packed: Callable[[Any], Any] | None) -> _Scan:
+    """The scanner, with `packed` called for each value that it reads."""
+    if packed is None:
+        return scan
+
+    def packing(text: str, at: int) -> tuple[Any, int]:
+        value, end = scan(text, at)
+        return packed(value), end
+
+    return packing
 
 
 class Digits(str):
@@ -151,24 +183,24 @@ def first_characters(value: Any, size: int) -> str:
 
 def written(value: Any, encode: Callable[[Any], str]) -> Iterator[str]:
     """The JSON text of a value, in pieces that `encode` writes, each in one step."""
-    if not isinstance(value, dict | list):
+    if not isinstance(value, dict | list | array):
         yield from _scalar(value, encode)
         return
     make: Callable[[Any], Any] = dict if isinstance(value, dict) else list
     members = cast("Iterable[Any]", value.items() if isinstance(value, dict) else value)
     comma, brackets = "", "{}" if isinstance(value, dict) else "[]"
     yield brackets[0]
-    for nested, alike in groupby(members, _nests if isinstance(value, list) else _nests_by_name):
+    for nested, alike in groupby(members, _nests_by_name if isinstance(value, dict) else _nests):
         while part := list(islice(alike, 1 if nested else ROW)):
             yield comma
             comma = ", "
             if not nested:
                 yield encode(make(part))[1:-1]
-            elif isinstance(value, list):
-                yield from written(part[0], encode)
-            else:
+            elif isinstance(value, dict):
                 yield encode({part[0][0]: 0})[1:-2]
                 yield from written(part[0][1], encode)
+            else:
+                yield from written(part[0], encode)
     yield brackets[1]
 
 
@@ -183,7 +215,7 @@ def _scalar(value: Any, encode: Callable[[Any], str]) -> Iterator[str]:
 
 def _nests(value: Any) -> bool:
     """Whether a value is written in steps of its own: a container, or a long text."""
-    return len(value) > PIECE if isinstance(value, str) else isinstance(value, dict | list)
+    return len(value) > PIECE if isinstance(value, str) else isinstance(value, dict | list | array)
 
 
 def _nests_by_name(member: tuple[str, Any]) -> bool:
@@ -216,7 +248,7 @@ class _Walker:
     def __init__(
         self,
         large: set[int],
-        scan_small: Callable[[str, int], tuple[Any, int]],
+        scan_small: _Scan,
         as_object: Callable[[Any], Any] = _as_dict,
     ) -> None:
         self._large = large

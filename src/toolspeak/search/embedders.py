@@ -118,7 +118,7 @@ class RemoteEmbedder:
         vectors /= np.where(lengths > 0, lengths, 1)[:, None]
         return vectors.astype(np.float32)
 
-    async def _all(self, batches: Sequence[Sequence[str]]) -> list[tuple[float, ...]]:
+    async def _all(self, batches: Sequence[Sequence[str]]) -> list[Sequence[float]]:
         """The rows of all batches, in order. The first one that fails cancels the others."""
         turn = asyncio.Semaphore(ABREAST)
 

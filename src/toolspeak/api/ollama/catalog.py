@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ...types import Schema
-from ..embeddings import BODY as EMBEDDINGS, Texts, Vectors
+from ..embeddings import BODY as EMBEDDINGS, Texts, Vectors, as_array
 from ..field_schemas import FLAG, MODEL
 from ..incoming import Stamp
 from ..json_stream import Payload
@@ -97,7 +97,7 @@ def write_vectors(vectors: Vectors, texts: Texts, stamp: Stamp) -> Payload:
     """Return the vectors in the format that the client wants."""
     return {
         "model": texts.model,
-        "embeddings": [list(row) for row in vectors.rows],
+        "embeddings": [as_array(row) for row in vectors.rows],
         "total_duration": max(1, round(stamp.times()[1] * 1e9)),
         "load_duration": 0,
         "prompt_eval_count": vectors.tokens,

@@ -5,8 +5,8 @@ An assistant's turn is several items there (reasoning, a message, one per call) 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, cast
 
 from ...errors import Refused, UsageError
 from ...schema import nonblocking_json
@@ -61,27 +61,13 @@ class _ItemReader:
         self._unknown: set[str] = set()  # the ids of calls of an unknown type
         self._ids: dict[str, str] = {}  # ids of calls by the ids of their items
         self._unread: dict[str, str] = {}  # names for `ignored` by the ids of items that are not read
-        self._kinds: dict[str, Callable[[Payload, str], None]] = {
-            "message": self._message,
-            "reasoning": self._reasoning,
-            **dict.fromkeys(CALLS, self._call),
-            **dict.fromkeys(RESULTS, self._result),
-            **dict.fromkeys(CALLED, self._client_call),
-            **dict.fromkeys(ANSWERED, self._client_result),
-            **dict.fromkeys(HOSTED, self._hosted),
-            "tool_search_call": self._search,
-            "tool_search_output": self._searched,
-            "additional_tools": self._load,
-            "agent_message": self._agent_message,
-            **dict.fromkeys(COMPACTED, self._compaction),
-        }
 
     def add(self, item: Payload, at: str, *, last: bool) -> None:
         kind = item.get("type") or ("message" if "role" in item else "")
         if str(item.get("call_id", "")) in self._unknown:
             self.ignored.add(f"{at}.{kind[:100]}")
-        elif read := self._kinds.get(kind):
-            read(item, at)
+        elif read := self._KINDS.get(kind):
+            read(self, item, at)
         elif kind == "item_reference":
             raise cannot(at, "references to items are not supported here: send the item itself")
         elif kind == TRIGGER:
@@ -229,6 +215,22 @@ class _ItemReader:
             self._open = {"role": "assistant"}
             self.messages.append(self._open)
         return self._open
+
+    _KINDS: ClassVar[Mapping[str, Callable[[Any, Payload, str], None]]] = {
+        "message": _message,
+        "reasoning": _reasoning,
+        **dict.fromkeys(CALLS, _call),
+        **dict.fromkeys(RESULTS, _result),
+        **dict.fromkeys(CALLED, _client_call),
+        **dict.fromkeys(ANSWERED, _client_result),
+        **dict.fromkeys(HOSTED, _hosted),
+        "tool_search_call": _search,
+        "tool_search_output": _searched,
+        "additional_tools": _load,
+        "agent_message": _agent_message,
+        **dict.fromkeys(COMPACTED, _compaction),
+    }
+    """How items are read, by their types. Bound methods in a reader would hold it, and its messages, until a garbage collection."""
 
 
 def _words(content: str | list[dict[str, Any]]) -> str:

@@ -64,6 +64,7 @@ class Session:
             if name not in earlier.named:
                 raise Refused(f"{where}.id: there is no item {name!r} here", code="item_not_found", param=f"{where}.id")
         self._earlier = replace(earlier, items=[], named={})
+        self._exchange.stored = earlier.size
         new = [{"role": "user", "content": current}] if isinstance(current, str) else current
         items = [*earlier.items, *(earlier.named[str(one["id"])[:200]] if is_reference(one) else one for one in new)]
         if len(items) > MANY:
@@ -106,10 +107,11 @@ async def show(gateway: Gateway, exchange: HttpExchange, key: str) -> None:
 
 async def show_input(gateway: Gateway, exchange: HttpExchange, key: str) -> None:
     """Answers `GET /v1/responses/{id}/input_items`. Raises Refused (404)."""
-    items = await gateway.store.inputs(exchange.owner, key) if gateway.store else None
-    if items is None:
+    inputs = await gateway.store.inputs(exchange.owner, key) if gateway.store else None
+    if inputs is None:
         raise _missing(key)
-    await exchange.reply_json(200, page(items[::-1], query(exchange), most=100, usual=20, unknown=400))
+    exchange.stored = inputs.size
+    await exchange.reply_json(200, page(inputs.items[::-1], query(exchange), most=100, usual=20, unknown=400))
 
 
 async def drop(gateway: Gateway, exchange: HttpExchange, rest: str) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 LARGE = 300_000
-"""Bytes of a request or response after which memory is returned."""
+"""Bytes of a request, of what it continues and of its response, after which memory is returned."""
 SOON = 0.5
 """Seconds until it is returned. Requests that end before then share the call."""
 SETTINGS = ((-8, 4), (-3, 1_000_000), (-1, 1_000_000))
@@ -30,7 +30,7 @@ class Trimmer:
         self._due: asyncio.TimerHandle | None = None
 
     def ended(self, size: int, *, ran: int = 0) -> None:
-        """Note that a request ended; `size` is its bytes with its response, `ran` the calls that ran here: the answer of
+        """Note that a request ended; `size` is its bytes, with those that were read from storage for it and those of its response, `ran` the calls that ran here: the answer of
         a tool may be far larger than what is left of it."""
         if size < LARGE and not ran:
             return

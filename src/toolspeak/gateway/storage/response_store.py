@@ -107,7 +107,7 @@ class ResponseStore:
         """Return a response of this owner as JSON; None if it is missing, another owner's, or expired."""
         return await self._run(self._body, owner, key)
 
-    async def inputs(self, owner: str, key: str) -> Items | None:
+    async def inputs(self, owner: str, key: str) -> StoredItems | None:
         """Return the items that a response answers, as far back as they are stored; None if it is missing."""
         return await self._run(self._inputs, owner, key)
 
@@ -166,13 +166,14 @@ class ResponseStore:
         text = self._reading(owner).text(key)
         return text.body.encode() if text else None
 
-    def _inputs(self, owner: str, key: str) -> Items | None:
+    def _inputs(self, owner: str, key: str) -> StoredItems | None:
         reading = self._reading(owner)
         turn = reading.turn(key)
         if turn is None:
             return None
         earlier = reading.chain(turn.previous, whole=False) if turn.previous else []
-        return reading.resolved([*earlier, *turn.input])
+        items = reading.resolved([*earlier, *turn.input])
+        return StoredItems(items, turns=tuple(reading.turns), size=reading.size)
 
     def _conversation(self, owner: str, previous: str, names: Sequence[str], most: int) -> StoredItems:
         reading = self._reading(owner, most)

@@ -140,9 +140,10 @@ class Server:
                 result = await call_tool(link.ready.result(), link.questions, name, arguments)
             return await in_thread(lambda: self._value(result))
         except ValidationError as error:
-            raise ToolError(self._invalid("result of a tool", error)) from None
+            problem = self._invalid("result of a tool", error)
         except ToolError as error:
-            raise ToolError(self._secrets.out_of(str(error))) from None
+            problem = self._secrets.out_of(str(error))
+        raise ToolError(problem)  # here, because its context would hold the error, and with it the answer
 
     def _value(self, result: CallToolResult) -> Any:
         return self._secrets.out_of_data(value_of(result))
