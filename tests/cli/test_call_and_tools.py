@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -201,6 +203,45 @@ def test_a_tool_of_a_toolbox_in_a_file(tmp_path: Path) -> None:
     assert several.exit_code == 2
     assert f"names 2: add, mul. Name one of them: {file}:box#add" in several.stderr
     assert "Did you mean 'mul'?" in run("call", f"{file}:box#mull", "{}").stderr
+
+
+def test_the_target_that_is_advised_works(tmp_path: Path) -> None:
+    """For a tool of a toolbox, `FILE:NAME` was advised, and that there is none in the file."""
+    (tmp_path / "plain.py").write_text(
+        "import toolspeak as ts\n"
+        "def mul(a: int, b: int) -> int: return a * b\n"
+        "def add(a: int, b: int) -> int: return a + b\n"
+        "minus = ts.tool(name='sub')(lambda a, b: a - b)\n"
+    )
+    api = {"openapi": "3.1.0", "servers": [{"url": "http://127.0.0.1:9"}], "paths": {
+        f"/{name}": {"get": {"operationId": name, "responses": {}}} for name in ("mul", "more")
+    }}  # fmt: skip
+    (tmp_path / "api.json").write_text(json.dumps(api))
+    (tmp_path / "boxes.py").write_text(
+        "import toolspeak as ts\nbox = ts.Toolbox()\n"
+        "box.define('add', lambda a, b: a + b)\nbox.define('mul', lambda a, b: a * b)\n"
+    )
+    boxed, plain, document = (str(tmp_path / name) for name in ("boxes.py", "plain.py", "api.json"))
+    for target in (
+        boxed, f"{boxed}:mul", f"{boxed}:mull", f"{boxed}:box", f"{boxed}:box#mull", plain, f"{plain}:mull", f"{plain}:mul,add", f"{plain}#mull",
+        f"{plain}:sub", document, f"{document}:mull", f"openapi:{document}:m*", f"openapi:{document}:mull",
+    ):  # fmt: skip
+        error = run("call", target, "{}").stderr
+        advised = re.search(r"(?:Did you mean|Name one of them:) '?([^\s'?]+)", error)
+        assert advised, error
+        whole = advised[1].startswith((str(tmp_path), "openapi:"))
+        better = advised[1] if whole else re.sub("[^:#]*$", advised[1], target, count=1)
+        (tool,) = json.loads(run("tools", better).stdout or "[]") or [{}]
+        assert tool, (target, error, better)
+    assert "It offers: box#add, box#mul" in run("call", f"{boxed}:other", "{}").stderr
+
+
+def test_a_file_of_servers_is_not_started_for_advice(tmp_path: Path) -> None:
+    began = tmp_path / "began"
+    server = {"command": sys.executable, "args": ["-c", f"open({str(began)!r}, 'w')"]}
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"s": server}}))
+    assert "expected FILE:NAME" in run("call", str(tmp_path / "mcp.json"), "{}").stderr
+    assert not began.exists()
 
 
 def test_the_forms_of_a_target_are_named() -> None:

@@ -13,7 +13,7 @@ from ..errors import UnknownTool, UsageError
 from ..files import read_json
 from ..plan.extract import extraction
 from ..sources.mcp.config import named_in, servers_in, with_names
-from ..sources.modules import load, load_type, offered
+from ..sources.modules import load, load_type, offered, places
 from ..toolbox import Toolbox
 
 MCP, OPENAPI = "mcp:", "openapi:"
@@ -60,15 +60,29 @@ def names_in(spec: str) -> list[str]:
 
 
 def named_targets(spec: str) -> tuple[str, ...]:
-    """Return `FILE:NAME` for each of a few tools of a file; empty if it has many or cannot be read. It is not read unless
-    it is a file on this machine."""
-    if not Path(spec).expanduser().is_file():
+    """Return `FILE:NAME` or `FILE:TOOLBOX#NAME` for each of a few tools of a file; empty if it has many, cannot be read or
+    names MCP servers, which are not started for it. It is not read unless it is a file on this machine."""
+    path = Path(spec).expanduser()
+    if not path.is_file():
         return ()
     try:
-        names = [tool.name for tool in toolbox([spec])]
+        if path.suffix == ".json" and servers_in(read_json(path)):
+            return ()
+        names = places(load(path)).values() if path.suffix == ".py" else [tool.name for tool in toolbox([spec])]
     except UsageError:
         return ()
     return tuple(f"{spec}:{name}" for name in names) if len(names) <= SUGGESTED else ()
+
+
+def narrowed(spec: str, name: str) -> str:
+    """Return how one tool of those that a specification names is written."""
+    if spec.startswith(MCP):
+        return f"{MCP}{with_names(spec.removeprefix(MCP))[0]}#{name}"
+    if spec.startswith(OPENAPI):
+        return f"{OPENAPI}{_of_document(spec.removeprefix(OPENAPI))[0]}:{name}"
+    source, _ = _of_module(spec)
+    path, _ = _of_file(source)
+    return f"{source}#{name}" if path.suffix == ".py" else f"{path}:{name}"
 
 
 def _of_module(spec: str) -> tuple[str, list[str]]:

@@ -9,11 +9,12 @@ import sys
 import traceback
 import types
 import typing
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
+from ..schema.suggestions import listed
 from ..toolbox import Toolbox
 from ..types import Tool
 
@@ -38,21 +39,32 @@ def load_type(spec: str) -> Any:
     if not colon or not name.isidentifier():
         raise UsageError(f"expected MODULE:NAME or FILE.py:NAME, received {spec!r:.80}")
     module = load(Path(source).expanduser()) if source.endswith(".py") else _imported(source)
-    return _named(module, name, source, _types(module))
+    return _named(module, name, source, {name: name for name in _types(module)})
 
 
 def offered(module: types.ModuleType, names: Any, where: str) -> list[Any]:
     """Return the tools of a module, each once, or the objects with these `names`. Raises UsageError, which names
     `where`."""
     if names:
-        functions = [getattr(value, "__name__", "") for value in _public(module)]
-        return [_named(module, name, where, functions) for name in names]
+        return [_named(module, name, where, places(module)) for name in names]
     public = list({id(value): value for value in _public(module) or _toolboxes(module)}.values())
     if not public:
         raise UsageError(
             f"{where} has no public function to offer. Expected at least one `def name(…):`, or a Toolbox as `name = …`"
         )
     return public
+
+
+def places(module: types.ModuleType) -> dict[str, str]:
+    """Return what follows the colon of `FILE:…` for each tool of a module, by its name: a variable, or `toolbox#name`."""
+    public, boxes, by_name = _public(module), _toolboxes(module), dict[str, str]()
+    for variable, value in vars(module).items():
+        if any(value is one for one in boxes):
+            by_name |= {tool.name: f"{variable}#{tool.name}" for tool in value}
+    for variable, value in vars(module).items():
+        if any(value is one for one in public) and not isinstance(value, Toolbox):
+            by_name[value.name if isinstance(value, Tool) else getattr(value, "__name__", variable)] = variable
+    return by_name
 
 
 def _toolboxes(module: types.ModuleType) -> list[Any]:
@@ -123,13 +135,14 @@ def _types(module: types.ModuleType) -> list[str]:
     return classes + [name for name, value in public.items() if typing.get_origin(value)]
 
 
-def _named(module: types.ModuleType, name: str, where: str, offers: Sequence[str]) -> Any:
-    """Return the object with that name in a module. Raises UsageError, which lists what it `offers`."""
+def _named(module: types.ModuleType, name: str, where: str, offers: Mapping[str, str]) -> Any:
+    """Return the object with that name in a module. Raises UsageError, which lists what it `offers`: for each name, how it is
+    written."""
     if name in vars(module):
         return vars(module)[name]
-    near = difflib.get_close_matches(name, offers, n=2)
+    near = [offers[one] for one in difflib.get_close_matches(name, offers, n=2)]
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
-    raise UsageError(f"{where} has no {name}.{hint} It offers: {', '.join(offers) or 'nothing'}")
+    raise UsageError(f"{where} has no {name}.{hint} It offers: {listed(tuple(offers.values())) or 'nothing'}")
 
 
 def _broken(where: str, error: BaseException) -> str:

@@ -117,13 +117,13 @@ def _refuse(ctx: click.Context, error: CallError | None) -> None:
 
 def _one_tool(target: str) -> Toolbox:
     from ...schema.suggestions import listed
-    from ..tool_sources import runnable, toolbox
+    from ..tool_sources import narrowed, runnable, toolbox
 
     box = toolbox([target])
     if len(box) != 1:
         names = [one.name for one in box]
         raise click.UsageError(
             f"expected one tool; {target} names {len(names)}: {listed(names, 20)}. Name one of them: "
-            f"{target.rpartition('#')[0] or target}#{names[0] if names else 'NAME'}"
+            f"{narrowed(target, names[0] if names else 'NAME')}"
         )
     return runnable(box)
