@@ -210,14 +210,28 @@ def test_what_does_not_end_by_itself_is_ended(start: Callable[..., Process], slo
     assert any(line.get("code") == "shutting_down" and line["status"] == 200 for line in lines)
 
 
-def test_a_second_signal_ends_it_at_once(start: Callable[..., Process], slow: Slow) -> None:
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_second_signal_ends_it_at_once(start: Callable[..., Process], slow: Slow, workers: str) -> None:
+    process = start("--config", str(slow.path), "--workers", workers)
+    streams = [process.stream()]
+    if workers == "1":
+        streams.append(process.stream())
+    process.signal(signal.SIGINT)
+    count = "2 requests" if workers == "1" else "1 request"
+    line = f"finishing {count}, for up to 600 s; a second Ctrl-C or signal ends at once"
+    until(lambda: any(line in text for text in process.said))
+    process.signal(signal.SIGINT)
+    assert process.wait() == (130 if workers == "1" else 0)  # long before it would have drained
+    for stream in streams:
+        stream.close()
+
+
+def test_an_end_without_requests_is_not_announced(start: Callable[..., Process], slow: Slow) -> None:
     process = start("--config", str(slow.path))
-    stream = process.stream()
-    process.signal(signal.SIGINT)
-    until(lambda: process.get("/readyz") == 503)
-    process.signal(signal.SIGINT)
-    assert process.wait() == 130  # long before it would have drained
-    stream.close()
+    process.signal(signal.SIGTERM)
+    assert process.wait() == 0
+    process.reading.join()
+    assert not any("finishing" in text for text in process.said)
 
 
 def test_an_idle_gateway_ends_though_clients_keep_their_connections(start: Callable[..., Process], slow: Slow) -> None:

@@ -233,5 +233,9 @@ def _ending(app: Reloadable, stopping: asyncio.Event) -> Callable[[int], None]:
         for gateway in app.gateways:
             gateway.drain()
         stopping.set()
+        if count := sum(len(gateway.open) for gateway in app.gateways):
+            requests = f"{count} request{'' if count == 1 else 's'}"
+            seconds = app.gateway.settings.limits.drain
+            log.info("finishing %s, for up to %g s; a second Ctrl-C or signal ends at once", requests, seconds)
 
     return end

@@ -22,8 +22,8 @@ log = logging.getLogger(__name__)
 
 AUDIT = "toolspeak.audit"
 """The logger of decisions about calls, one line each."""
-RELOADS = "toolspeak.gateway.serve.reload"
-"""The logger of changes of the configuration, which are logged at any verbosity."""
+RELOADS, ENDING = "toolspeak.gateway.serve.reload", "toolspeak.gateway.serve.server"
+"""The loggers of changes of the configuration and of the end, which are logged at any verbosity."""
 CONTENT = "toolspeak.content"
 """The logger of prompts and replies, and of those below it. The gateway writes none of it, at any verbosity."""
 
@@ -89,7 +89,7 @@ def set_up(secrets: Iterable[str] = ()) -> LogLines:
     root.handlers[:] = [lines]
     if not verbose:
         ours.setLevel(logging.WARNING)
-        for name in (AUDIT, RELOADS):
+        for name in (AUDIT, RELOADS, ENDING):
             logging.getLogger(name).setLevel(logging.INFO)
     return lines
 
