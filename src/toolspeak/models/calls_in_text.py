@@ -38,6 +38,7 @@ from ..types import Note, Request, Tool, copy_with
 from ..wire.decode import Decoder
 from ..wire.dialect import Dialect
 from ..wire.finding.always_thinking import first_closer
+from ..wire.reading.marker_restoring import Restorer
 from .doubled_calls import DoubledCalls
 from .dropped_tools import dropped_tools
 from .leading_thought import LeadingThought
@@ -87,6 +88,8 @@ class Listener:
         self._how = ""
         self._doubled = DoubledCalls()
         self._stray = StrayMarkers()  # a server may read a call and leave its markers
+        self.restorer: Restorer | None = None
+        """Restores the markers that were broken in the prompt, after calls were looked for: a copy is no call."""
         self._invented = InventedResults()
 
     def cost(self, event: Event) -> int:
@@ -103,6 +106,10 @@ class Listener:
 
     def hear(self, event: Event) -> list[Event]:
         """The events that take the place of one of the server's."""
+        events = self._events(event)
+        return self.restorer.feed(events) if self.restorer else events
+
+    def _events(self, event: Event) -> list[Event]:
         if isinstance(event, ThoughtDelta):
             self._thought += event.text if len(self._thought) <= LONGEST else ""
         events = self._leading.feed(event)

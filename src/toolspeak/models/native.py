@@ -64,7 +64,6 @@ class Native(Wrapper[Model]):
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
         """The reply's events: calls in its text are calls, and markers that were broken in the request are whole."""
         sent, broken = await offloaded(request_size(request), self._sent, request)
-        restorer = Restorer() if broken else None
         # A text that may quote the user's markers, is scored by token, or comes from a hosted API keeps what it ends with.
         scored, continues = request.logprobs is not None, request.prompt is not None
         own_server = not hosted(self.server.address.public)
@@ -75,11 +74,11 @@ class Native(Wrapper[Model]):
             async for event in events:
                 if listener is None:
                     listener = Listener(request, self.own, own_server=own_server)
-                for whole in restorer.feed((event,)) if restorer else (event,):
-                    came = await offloaded(listener.cost(whole), listener.hear, whole)
-                    came = came if own_server else [one for one in came if not _unread(one)]
-                    for one in end_marks.feed(came) if end_marks else came:
-                        yield one
+                    listener.restorer = Restorer() if broken else None
+                came = await offloaded(listener.cost(event), listener.hear, event)
+                came = came if own_server else [one for one in came if not _unread(one)]
+                for one in end_marks.feed(came) if end_marks else came:
+                    yield one
 
 
 def _unread(event: Event) -> bool:

@@ -13,7 +13,7 @@ from ..dialects import get
 from ..drive import Done, play, reply_events
 from ..events import Event
 from ..plan.effects import Ask, Effect, Plan, Score
-from ..plan.prompted import prompted
+from ..plan.prompted import Restored, prompted
 from ..types import Request
 from ..wire.detect import ANY
 from ..wire.dialect import Dialect
@@ -85,13 +85,12 @@ class Speaker(Wrapper[Model]):
     def stream(self, request: Request) -> AsyncGenerator[Event]:
         """The reply's events; see the protocol. Calls in other dialects than the one in which the model is asked count
         too, unless the user named that."""
-        events = self._stream(request)
         if not self.strategy.reads_all_dialects:
-            return events
-        return with_calls_in_text(events, Listener(request, None, self.dialect))
+            return self._stream(request, self.plan(request))
+        listener = Listener(request, None, self.dialect)
+        return with_calls_in_text(self._stream(request, _unrestored(self.plan(request), listener)), listener)
 
-    def _stream(self, request: Request) -> AsyncGenerator[Event]:
-        plan = self.plan(request)
+    def _stream(self, request: Request, plan: Plan[None]) -> AsyncGenerator[Event]:
         if prompt_size(request) >= LARGE:
             return self._played(plan, request)
         effect = self._first(plan, request)
@@ -123,3 +122,14 @@ class Speaker(Wrapper[Model]):
         if isinstance(effect, Score):
             return await self.model.count(Request(prompt=effect.pairs[0][0]))
         return await self.model.count(effect.request if isinstance(effect, Ask) else request)
+
+
+def _unrestored(plan: Plan[None], listener: Listener) -> Plan[None]:
+    """The plan, which asks once, without what restores broken markers: the listener does that, after it has looked for
+    calls."""
+    effect = plan.send(None)
+    if isinstance(effect, Ask) and isinstance(effect.read, Restored):
+        listener.restorer = effect.read.restorer
+        effect = replace(effect, read=effect.read.read)
+    yield effect
+    plan.close()

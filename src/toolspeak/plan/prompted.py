@@ -86,15 +86,17 @@ def _rendered(
         rendered = replace(rendered, messages=put_back(rendered.messages, parts))
     prompt = rendered.prompt if raw else ""
     callable_too = request.hidden if request.choice in ("auto", "required") else ()
-    reads = _read_by(Decoder(dialect, (*tools, *callable_too), prompt, ids=ids), request.max_tokens)
-    if not raw and was_broken(rendered.messages):  # with a raw prompt, the decoder restores them itself
-        reads = _restored(reads)
+    decoder = Decoder(dialect, (*tools, *callable_too), prompt, ids=ids)
+    broken = was_broken(rendered.messages) if decoder.restorer is None else True
+    decoder.restorer = None
+    reads = _read_by(decoder, request.max_tokens)
     thinking = None if _says_thinking(dialect, template) else request.thinking
     effect = _question(request, rendered, reads, raw, thinking)
     constrained = constrain(effect.request, request.choice, tools, dialect, can, prompt, bool(template))
     effect = effect if constrained is effect.request else replace(effect, request=constrained)
     free = unheld(constrained, tools)
-    return replace(effect, read=_with_notes(free, effect.read)) if free else effect
+    effect = replace(effect, read=_with_notes(free, effect.read)) if free else effect
+    return replace(effect, read=Restored(effect.read)) if broken and effect.read else effect
 
 
 def _with_thinking(request: Request, dialect: Dialect, template: str | None) -> Request:
@@ -173,10 +175,14 @@ def _with_notes(free: Collection[str], read: Reads | None) -> Reads:
     return noted
 
 
-def _restored(read: Reads) -> Reads:
-    """Restores control markers that were defused in the prompt."""
-    restorer = Restorer()
-    return lambda event: restorer.feed(read(event))
+class Restored:
+    """Restores control markers that were broken in the prompt. Who still looks for calls uses `read`, then `restorer`."""
+
+    def __init__(self, read: Reads) -> None:
+        self.read, self.restorer = read, Restorer()
+
+    def __call__(self, event: Event | None) -> Iterable[Event]:
+        return self.restorer.feed(self.read(event))
 
 
 def _read_by(decoder: Decoder, limit: int | None) -> Reads:
@@ -227,7 +233,7 @@ def words(
     decoded = bool(dialect.thinking or unwanted)
     reads = _read_by(Decoder(dialect, unwanted, ids=ids), request.max_tokens) if decoded else _read_as_text(request)
     if was_broken(messages_as_text):
-        reads = _restored(reads)
+        reads = Restored(reads)
     yield Ask(sent, live=True, read=reads, recorded=False)
 
 
