@@ -47,7 +47,7 @@ def watch(run: AsyncGenerator[Event | Done[Reply], None], show: Show) -> Reply:
 
 STOPS = ("limit-steps", "limit-calls", "limit-repeats")
 """Notes after which the model is asked once more, and its calls are not run."""
-HINTS = ("like-a-call", "tools-dropped", "invented-result")
+HINTS = ("like-a-call", "tools-dropped", "invented-result", "invented-turn")
 """Notes that say why a turn has no call, or less text than the model wrote."""
 
 

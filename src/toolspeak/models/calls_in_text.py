@@ -30,9 +30,10 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
+from ..dialects import get
 from ..events import CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
 from ..plan.effects import Ask
-from ..plan.invented_results import InventedResults
+from ..plan.invented_results import InventedResults, notes_turn
 from ..plan.stray_markers import StrayMarkers
 from ..types import Note, Request, Tool, copy_with
 from ..wire.decode import Decoder
@@ -91,6 +92,8 @@ class Listener:
         self.restorer: Restorer | None = None
         """Restores the markers that were broken in the prompt, after calls were looked for: a copy is no call."""
         self._invented = InventedResults()
+        self._turns: list[Event] = []
+        """The notes on turns of other roles in a text of no known dialect, which stays as it is."""
 
     def cost(self, event: Event) -> int:
         """The size of an event as `offloaded` counts it: a text may be read in all dialects, and is once more at its end; the
@@ -117,7 +120,14 @@ class Listener:
             events = [part for one in events for part in self._thinking(one, self._thinker)]
         if not self._listens:
             return events
-        return self._invented.feed(self._stray.feed([output for one in events for output in self._read(one)]))
+        out = self._invented.feed(self._stray.feed([output for one in events for output in self._read(one)]))
+        return self._with_turns(event, out)
+
+    def _with_turns(self, event: Event, out: list[Event]) -> list[Event]:
+        """At the end of a reply without calls, also the notes on turns of other roles."""
+        if self._calls or not isinstance(event, Finished):
+            return out
+        return [*out[:-1], *self._turns, *out[-1:]]
 
     def _thinking(self, event: Event, thinker: _TextReader) -> list[Event]:
         """The event; of a thought in the text what can be no call at its end."""
@@ -139,6 +149,7 @@ class Listener:
             return self._from_text(reader.feed(event))
         # The text before a call of the server's own is over: what was held back of it comes first.
         self._reader = None
+        self._turns = reader.turn_notes
         whole = not isinstance(event, Finished) or event.finish in ENDED
         came = self._from_text(reader.close(whole=whole, alone=self._alone))
         self._how = reader.how or self._how
@@ -276,6 +287,12 @@ class _TextReader:
         self._prompted_in = prompted_in
         self._tools = tools
         self._decoder = Decoder(own, tools, "", ids=new_id) if own else None
+        self._turns = self._decoder or Decoder(get("hermes"), tools, "")
+        """Finds where the turn of another role begins: each dialect knows how most of these do."""
+        self.turn_notes: list[Event] = []
+        """The notes on such turns, unless the decoder of the dialect has them."""
+        self._fed = 0
+        """The number of characters so far."""
         self._buffered: list[Event] = []
         self._kinds: set[type] = set()
         """Of all events so far."""
@@ -291,7 +308,8 @@ class _TextReader:
     def feed(self, event: Event) -> list[Event]:
         """What came of one event; [] while it is held back."""
         text = event.text if isinstance(event, TextDelta) else ""
-        came = self._decoder.feed(text) if text and self._decoder else [event]
+        came = self._decoded(text) if text else [event]
+        came = came if self._decoder else [event]
         self._buffered += came
         self._kinds.update(map(type, came))
         if CallStart in self._kinds:
@@ -301,6 +319,14 @@ class _TextReader:
         if self._passage is None:
             return self.released()
         return [] if any(isinstance(one, TextDelta) for one in self._buffered) else self.released()
+
+    def _decoded(self, text: str) -> list[Event]:
+        """What the decoder makes of the text; notes the turns of other roles."""
+        self._fed += len(text)
+        read = self._turns.feed(text)
+        if self._decoder is None:
+            self.turn_notes += filter(notes_turn, read)
+        return read
 
     def _read(self, text: str) -> DialectReading | None:
         """Gives the passage a text, and begins others where it turns out to be words. Returns calls with words behind
@@ -317,7 +343,7 @@ class _TextReader:
                 self._before, text = passage.text[0], passage.text[1:]
             lines = self._before + text
             begin = (LATER if self._spoken else FIRST).search(lines)
-            if begin is None or not self._left or self._tries < 0:
+            if begin is None or any((not self._left, self._tries < 0, self._in_other_turn(begin.start() - len(lines)))):
                 self._passage, self._before = None, lines[-1:]
                 return None
             self._left -= 1
@@ -325,6 +351,11 @@ class _TextReader:
             begun = lines[begin.start() :]
             passage = self._passage = Passage(self._own, self._tools, begun, new_id, self._tries, spoken=self._spoken)
         return None
+
+    def _in_other_turn(self, place: int) -> bool:
+        """Whether a place, counted from the end of the text, is in the turn of another role."""
+        turn = self._turns.state.other_turn
+        return turn is not None and self._fed + place >= turn.at
 
     def close(self, *, whole: bool, alone: bool) -> list[Event]:
         """What was held back; `whole`: the text is over, and was not cut; `alone`: nothing else is in the reply."""

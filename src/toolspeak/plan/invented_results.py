@@ -4,6 +4,8 @@ A model that does not stop after its call goes on with `<tool_response>…` or `
 that. The call runs, so the invented result and all that rests on it, further calls too, would stand before the real one.
 The reply ends where the tool's turn begins, with the note `invented-result`. Only text directly behind a call counts, so
 an answer may quote a result.
+
+Where a decoder reads the mark of another role's turn, it notes that (`wire.reading.other_turns`): the reply ends there.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from ..events import CallEnd, CallStart, Event, Finished, Noted, TextDelta
 from ..schema.phrases import beginning
 from ..types import Note
 from ..wire.reading.doubtful import UNBALANCED
+from ..wire.turn_heads import RULES
 
 LONGEST = 256
 """The most characters behind a call that are held back."""
@@ -44,21 +47,26 @@ class InventedResults:
         """Whether nothing but white space followed the last call so far."""
         self._invented = ""
         """The beginning of the invented result."""
+        self._over = False
+        """Whether a decoder read the head of another role's turn."""
+        self._called = False
 
     def feed(self, events: Iterable[Event]) -> list[Event]:
         out: list[Event] = []
         for event in events:
             if isinstance(event, Finished):
                 out += self._ended(event)
-            elif isinstance(event, Noted) and event.note.rule == UNBALANCED:
+            elif _rule_of(event) == UNBALANCED:
                 out.append(event)  # the call ended too early, and its argument goes on with such a result
-            elif self._invented:
+            elif any((self._over, self._invented)):
                 out += [event] if isinstance(event, Noted) and event.note.at < 0 else []  # it is about the whole reply
                 self._invented = (self._invented + _text_of(event))[:LONGEST]
-            elif self._behind:
+            elif self._behind > notes_turn(event):
                 out += self._behind_call(event)
             else:
+                self._over = notes_turn(event)
                 self._behind = isinstance(event, CallEnd)
+                self._called |= self._behind
                 out.append(event)
         return out
 
@@ -81,12 +89,23 @@ class InventedResults:
         return [TextDelta(text)] if text else []
 
     def _ended(self, event: Finished) -> list[Event]:
+        if self._over and event.finish in ("stop", "length", "tool_calls"):
+            return [Finished("tool_calls" if self._called else "stop", event.usage)]
         if not self._invented:
             return [*self._released(), event]
         quoted = beginning(self._invented, QUOTED)
         detail = f"behind its call, the model wrote a result of its own, {quoted!r}; that and all behind it is left out"
         finish = "tool_calls" if event.finish in ("stop", "length") else event.finish
         return [Noted(Note("invented-result", detail)), Finished(finish, event.usage)]
+
+
+def notes_turn(event: Event) -> bool:
+    """Whether this is the note that the turn of another role begins."""
+    return _rule_of(event) in RULES
+
+
+def _rule_of(event: Event) -> str:
+    return event.note.rule if isinstance(event, Noted) else ""
 
 
 def _text_of(event: Event) -> str:

@@ -167,9 +167,11 @@ def ends_inside(s: State, closers: tuple[str, ...]) -> bool:
 
 
 def note_unknown(s: State, why: Malformed) -> None:
-    """Notes the name of a tool that is not offered, if that is why a text is no call."""
+    """Notes why a text is no call: a tool that is not offered, or the turn of another role around it."""
     if why.unknown:
         s.note("unknown-tool", why.unknown)
+    if (turn := s.other_turn) and s.called_in_turn:
+        s.note(turn.rule, turn.detail, turn.at)
 
 
 def note_cut(s: State) -> None:

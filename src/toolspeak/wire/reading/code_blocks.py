@@ -50,7 +50,7 @@ def _watched(s: State, p: Program, reader: Scan[bool], block: CodeBlock) -> Scan
     """Reads calls after their opener. If there are none, and it is not quoted, its closer is watched for."""
     quoted, first = any((block.open, s.text_before_call)), not s.has_text
     done = yield from reader
-    if not any((done, quoted)):
+    if not any((done, quoted, s.other_turn)):
         yield from s.unread.open(s, p.visible_closers, first=first)
     return done
 

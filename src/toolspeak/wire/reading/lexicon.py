@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from ..dialect import NAME, Dialect, Header, Json, JsonCall, Keywords
 from ..thought_tags import thought_tags
+from ..turn_heads import MODEL_LABEL, USER_LABELS, turn_heads
 from .call_form_words import before_name, first_words, value_closers
 from .head_words import bare_heads, body_begins, channels, route, vocabulary
 from .openers import Entry, call_openers, spelled
@@ -17,6 +18,8 @@ from .unbalanced_closers import pattern_of
 
 CALL, TEXT, CODE, HEAD, END, FRAME = "call", "text", "code", "head", "end", "frame"
 THINK, UNTHINK = "think", "unthink"
+TURN, OTHER = "turn", "other"
+"""The head of another role's turn, where a turn begins, and in a text."""
 
 FENCE = "```"
 QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»"}
@@ -53,6 +56,7 @@ class Program:
     - `tags` maps the openers of a thought to their closers; `quotable` are they and all other words that a quotation may show
     - `body_opener` comes between the head of a message and its body, if a mark ends the body; otherwise it is ""
     - `named`: a message may begin with only a tool's name
+    - `turns` begin the turn of another role, with the words of which one follows them there; `turn_words` are they, and labels
     - `unframed` ends a thought that was none; `closers` end a thought, `drafts` begin a call in one, `opening` are
       both
     - `separators` may stand between calls; `comment_ends` end a comment beside calls that are Python
@@ -92,9 +96,8 @@ class Program:
         self.unthink: tuple[str, ...] = ()
         self._control(d)
         self._thoughts(d, calls)
-        beyond = dict(self.fresh)
-        beyond.pop("[", None)  # it may begin a mark of another family
-        self.beyond = tuple(beyond)
+        self._other_turns(d)
+        self.beyond = _beyond(self.fresh)
         self.beyond_fence = (*d.stop, *dict.fromkeys(self.fences.values()))
         self.marks = marks(tuple(self.inside), "\n") if self.inside else None
         self.block = self._in_block()
@@ -115,7 +118,7 @@ class Program:
     def _in_block(self) -> Marks:
         """What may end a code block, or the text that it is in. Tags of thoughts in it are shown; but a label (`Thought:`) may
         begin a reply that is all in a block."""
-        text = {word for word, kind in self.inside.items() if kind in (CALL, CODE, HEAD)}
+        text = {word for word, kind in self.inside.items() if kind in (CALL, CODE, HEAD, OTHER)}
         if not any(word[:1].isalpha() for word in self.tags):
             text.update(word for word, kind in self.inside.items() if kind in (THINK, UNTHINK))
             text.update(self.tags.values())
@@ -123,7 +126,7 @@ class Program:
 
     def _after_unclosed(self, d: Dialect) -> tuple[str, ...]:
         """What may follow a call that was not closed. A comment may belong to it."""
-        first = (word for word, kind in self.fresh.items() if kind != CODE)
+        first = (word for word, kind in self.fresh.items() if kind not in (CODE, TURN))
         behind = (
             *first,
             *map(str.strip, self.after),
@@ -227,6 +230,26 @@ class Program:
         self.closers = marks(tuple(ends)) if ends else None
         self.opening = marks((*ends, *self.drafts)) if ends else None
 
+    def _other_turns(self, d: Dialect) -> None:
+        """What begins the turn of another role, if it is nothing else."""
+        self.turns: dict[str, tuple[str, ...]] = {}
+        self.turn_words = frozenset[str]()
+        if not self.calls:
+            return
+        calls = tuple(word for word in self.inside if word[0] == "\n")
+        for word, roles in (turn_heads(d) | dict.fromkeys(USER_LABELS, ())).items():
+            if {self.fresh.get(word, FRAME), self.inside.get(word, FRAME)} == {FRAME}:
+                self.turns[word] = roles
+                self.fresh.setdefault(word, TURN)
+                if word not in USER_LABELS:
+                    self.inside.setdefault(word, OTHER)
+                if ("\n" + word).startswith(calls):  # longer than the opener of a call in it, so it counts
+                    self.turns["\n" + word] = roles
+                    self.inside.setdefault("\n" + word, OTHER)
+        for label in (*USER_LABELS, MODEL_LABEL):
+            self.inside.setdefault("\n" + label, OTHER)
+        self.turn_words = frozenset((*self.turns, *(word for word, kind in self.inside.items() if kind == OTHER)))
+
     def anew(self, now: str, prompt: str) -> bool:
         """Whether the reply, which begins in state `now`, starts something new rather than continuing a text."""
         return now != TEXT or body_begins(self.d.header, prompt)
@@ -277,6 +300,11 @@ class Program:
 def _marked(entries: Mapping[str, Entry]) -> tuple[str, ...]:
     """The marks with which calls regularly begin, without brackets."""
     return tuple(word for word, entry in entries.items() if entry.formal and len(word) > 2)
+
+
+def _beyond(fresh: Mapping[str, str]) -> tuple[str, ...]:
+    """What may follow a frame; `[` may begin a mark of another family."""
+    return tuple(word for word, kind in fresh.items() if kind != TURN and word != "[")
 
 
 def _after(d: Dialect) -> tuple[str, ...]:

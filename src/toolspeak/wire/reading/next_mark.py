@@ -10,6 +10,7 @@ from unicodedata import category
 from ...events import TextDelta
 from .json_tokens import ENDS
 from .lexicon import CALL, END, FRAME, HEAD, MARK, Program
+from .other_turns import turn_begun, turn_in_text
 from .quotations import CodeBlock
 from .source import Marks, Scan, at, following, pass_all, until, visible
 from .state import State
@@ -34,24 +35,36 @@ def mark(s: State, p: Program, fresh: bool, block: CodeBlock) -> Scan[Match | No
     before, s.text_before_call, s.line = s.text_before_call, False, ""
     within, s.within_line = s.within_line, False
     if p.fresh and fresh > within:
-        s.start_recording()
-        word = yield from at(s, *p.fresh)
-        if word:
-            kind, space = p.fresh[word], s.recorded()[: -len(word)]
-            if kind not in (CALL, HEAD):
-                s.commit()
-            s.text_before_call = before > ("\n" in space)
-            return END if kind == FRAME else kind, word, space
-        s.give_back()
+        begun = yield from _begun(s, p, before)
+        if begun:
+            return begun
     word = yield from _in_text(s, p.block if block.open else p.marks)
     if word is None:
         return None
     s.line = s.recent.rpartition("\n")[2].strip()
     s.text_before_call = (within | (s.line != "")) and word[0] != "\n"
     kind = block.kind(p, word) if block.open else p.inside[word]
+    if word in p.turn_words:
+        kind = yield from turn_in_text(s, p, word, kind)
     if kind in (CALL, HEAD):
         record_from(s, word)
     return kind, word, ""
+
+
+def _begun(s: State, p: Program, before: bool) -> Scan[Match | None]:
+    """The mark that begins here, if there is one."""
+    s.start_recording()
+    word = yield from at(s, *p.fresh)
+    if not word:
+        s.give_back()
+        return None
+    kind, space = p.fresh[word], s.recorded()[: -len(word)]
+    if word in p.turns:
+        kind = yield from turn_begun(s, p, word, kind)
+    if kind not in (CALL, HEAD):
+        s.commit()
+    s.text_before_call = before > ("\n" in space)
+    return END if kind == FRAME else kind, word, space
 
 
 def _in_text(s: State, wanted: Marks | None) -> Scan[str | None]:

@@ -34,6 +34,7 @@ from .lexicon import (
     route,
 )
 from .next_mark import Match, goes_on, mark, marked_to_its_end, record_from
+from .other_turns import turn
 from .quotations import CodeBlock, pass_quoted
 from .source import GAP, SPACE, Malformed, Scan, at, beginning, following, marks, pass_all, skip, until, until_limit
 from .state import State
@@ -100,6 +101,8 @@ def _beginning(s: State, p: Program, prompt: str, unknown: bool) -> Scan[tuple[s
 def minor_mark(s: State, p: Program, kind: str, word: str, space: str, block: CodeBlock) -> Scan[bool]:
     """Handles a mark that opens no call, thought or message, such as the end of a message or the fence of quoted text.
     Returns whether a call or a thought may begin right after it."""
+    if (yield from turn(s, p, kind, space, word, block)):
+        return False
     if (yield from ends_message(s, p, kind, word)):
         block.end()
         s.text_before_call = False
@@ -107,7 +110,7 @@ def minor_mark(s: State, p: Program, kind: str, word: str, space: str, block: Co
         s.ignored_call = False
         yield from skip(s, p.frame_space.get(word, 0))
         return True
-    close = p.d.thinking.close if p.d.thinking and p.split else ""
+    close = _closer_of_thought(p)
     if kind == UNTHINK and close:
         s.note("stray-closer", word.strip())
         s.emit_text("\n" if word[0] == "\n" else "")
@@ -120,6 +123,11 @@ def minor_mark(s: State, p: Program, kind: str, word: str, space: str, block: Co
     if kind == CODE:
         yield from _show(s, p, word, block)
     return False
+
+
+def _closer_of_thought(p: Program) -> str:
+    """What closes a thought; "" if thoughts are not separated."""
+    return p.d.thinking.close if p.d.thinking and p.split else ""
 
 
 def _show(s: State, p: Program, word: str, block: CodeBlock) -> Scan[None]:
@@ -316,7 +324,7 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
         yield from break_off(s, p.closers_of_calls, p.openers, why)
         return True
     marked = entry.formal if entry else word not in ("", *p.fences)
-    cut = s.closed and all((ends_inside(s, p.closers_of_calls), marked, not p.d.guard))
+    cut = s.closed and all((ends_inside(s, p.closers_of_calls), marked, not p.d.guard, not s.other_turn))
     s.drop_notes()
     s.failed_openers += 1
     if s.no_reread:

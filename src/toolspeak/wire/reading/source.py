@@ -166,6 +166,17 @@ def _opening(word: str) -> str:
     return re.escape(word[0]) + tail if len(word) > 1 else ""
 
 
+def _by_first(branches: list[tuple[str, str]]) -> str:
+    """A pattern for the first branch that matches; each is a character and a pattern for what follows it.
+
+    Those with the same character share it, so that the regex engine can skip ahead to it, and compares it once.
+    """
+    rests: dict[str, list[str]] = {}
+    for first, rest in branches:
+        rests.setdefault(first, []).append(rest)
+    return "|".join(f"{re.escape(first)}(?:{'|'.join(rest)})" for first, rest in rests.items())
+
+
 class Marks:
     """A set of literals to search for: the leftmost one, the longest of several, or an incomplete one at the end of
     the text.
@@ -182,12 +193,12 @@ class Marks:
             rest = [v[len(word) :] for v in ordered if v != word and v.startswith(word)]
             wait = "|".join(filter(None, map(_opening, rest)))
             # If a longer mark begins with this one, wait while it may still come. The group marks a complete match.
-            return re.escape(word) + (f"(?!(?:{wait})?\\Z)" if rest else "") + "()"
+            return re.escape(word[1:]) + (f"(?!(?:{wait})?\\Z)" if rest else "") + "()"
 
-        # Every branch begins with a literal letter, so that the regex engine can skip ahead: five times faster.
-        pattern = "|".join([*map(whole, ordered), *(half + "\\Z" for half in map(_opening, ordered) if half)])
+        halves = ((word[0], _opening(word).removeprefix(re.escape(word[0])) + "\\Z") for word in ordered if word[1:])
+        pattern = _by_first([*((word[0], whole(word)) for word in ordered), *halves])
         self.search = re.compile(pattern).search
-        self.full = re.compile("(" + "|".join(map(re.escape, ordered)) + ")").search
+        self.full = re.compile(f"({_by_first([(word[0], re.escape(word[1:])) for word in ordered])})").search
         first = sorted({w[0] for w in ordered})
         rare = not any(c.isalnum() or c == " " for c in first)
         letters = "".join(map(re.escape, first))

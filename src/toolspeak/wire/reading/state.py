@@ -122,6 +122,12 @@ class State(Source):
     """Whether there was any text."""
     text_before_call: bool = False
     """Whether there was text on the line before the current call."""
+    other_turn: Note | None = None
+    """The note on the head of another role's turn, behind which no call counts."""
+    called_in_turn: bool = False
+    """Whether such a call came."""
+    user_label: bool = False
+    """Whether a line began with the label of the user's turn."""
 
     def __post_init__(self) -> None:
         self.tool_names = sorted(self.tools or ())
@@ -327,6 +333,9 @@ class State(Source):
             return
         if call.guard and (not self.offered(call.name) or (call.strict and self.tools is None)):
             raise Malformed(f"{call.name!r} is no tool")
+        if self.other_turn:
+            self.called_in_turn = True
+            raise Malformed("a call in another role's turn")
         doubtful, self.doubtful = self.doubtful, False
         self.end_complete_call()
         self.doubtful = doubtful
