@@ -120,6 +120,18 @@ def test_an_option_that_the_library_names_has_its_argument_beside_it() -> None:
             assert said or not free, (path.relative_to(SOURCE), line, text)
 
 
+def test_no_text_names_a_file_of_the_documentation() -> None:
+    """Whoever installed the package has no `docs/`: a page is named by its title."""
+    for path in FILES:
+        for line, text in texts(path):
+            page = re.search(r"docs/[\w/-]+\.md", text)
+            assert not page or path.name == "reference.py", (
+                path.relative_to(SOURCE),
+                line,
+                text,
+            )  # it writes that page
+
+
 def arguments() -> set[str]:
     """The names of all parameters and fields in the source."""
     names: set[str] = set()

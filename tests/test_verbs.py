@@ -133,6 +133,16 @@ def test_the_explained_bytes_are_the_bytes_that_are_sent(spoken: bool, tools: li
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("tools", [[weather], []])
+def test_a_name_that_only_the_server_knows_is_explained(tools: list[Any]) -> None:
+    """The body had an empty name, and nothing said that the request has another one."""
+    for address, unnamed in (("http://127.0.0.1:9/v1", True), ("http://127.0.0.1:9/v1#m", False)):
+        told = ts.explain("Hi", tools=tools, model=address)
+        assert (told.unnamed, json.loads(told.body)["model"]) == (unnamed, "" if unnamed else "m")
+        assert ("the server is asked for the name of its only one" in str(told)) is unnamed
+    assert not ts.explain("Hi", model="scripted:x").unnamed
+
+
 EXPLAIN = """
 import sys
 import toolspeak as ts

@@ -27,7 +27,8 @@ class Explanation:
     with `continuations`, those whose likelihood it would compute. `messages` is the conversation for a chat model.
     `again` are the re-asking strategies for a wrong reply, without those that cannot change anything for this model.
     `strategy` says how the model is asked and why, "" for one with native tool calling. `profile` is the file of the
-    profile that decides this, "" for none; see `toolspeak tune`.
+    profile that decides this, "" for none; see `toolspeak tune`. `unnamed`: the model's name in `body` is empty, because
+    the address has none; the server is asked for it before the request.
     """
 
     model: str
@@ -42,6 +43,7 @@ class Explanation:
     again: tuple[str, ...] = ()
     profile: str = ""
     strategy: str = ""
+    unnamed: bool = False
 
     @property
     def prompt(self) -> str:
@@ -66,6 +68,10 @@ class Explanation:
         parts = [f"model: {self.model}"]
         if self.strategy:
             parts.append(f"asked: {self.strategy}")
+        if self.unnamed:
+            parts.append(
+                "the address names no model: before the request, the server is asked for the name of its only one"
+            )
         if self.url:
             parts.append(f"POST {self.url}\n{self.body.decode()}")
         parts += self._texts()
@@ -112,10 +118,12 @@ def explain(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> E
 def _sent(model: Model, request: Request) -> Explanation:
     """The explanation of a request for this model, without any wrappers around it."""
     remote = within(model, Remote)
+    body = remote.body(request) if remote else b""
     return Explanation(
         model.name,
         url=remote.endpoint if remote else "",
-        body=remote.body(request) if remote else b"",
+        body=body,
+        unnamed=bool(body) and json.loads(body).get("model") == "",
         prompts=() if request.prompt is None else (request.prompt,),
         messages=tuple(request.messages) if request.prompt is None else (),
         stop=request.stop,

@@ -255,3 +255,22 @@ def test_no_row_starts_before_the_server_says_so() -> None:
     run(Server(refusal), 1000, 16)
     gaps = [after - before for before, after in itertools.pairwise(sorted(times))]
     assert sum(gap > 29 for gap in gaps) == 1
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (
+            1,
+            "1 of 1 rows in x; 1 answer cut off (more fits with a higher max_tokens, or a longer context); 1 error (1 E); 1 error from before; 1 token",
+        ),
+        (
+            2,
+            "2 of 2 rows in x; 2 answers cut off (more fits with a higher max_tokens, or a longer context); 2 errors (2 E); 2 errors from before; 2 tokens",
+        ),
+    ],
+)
+def test_a_summary_counts_in_words(count: int, text: str) -> None:
+    summary = Summary(Path("x"), rows=count, done=count, cut=count, errors=count, standing=count, prompt_tokens=count)
+    summary.kinds["E"] = count
+    assert str(summary) == text

@@ -92,6 +92,8 @@ def test_words_need_no_quotes(cli: Cli) -> None:
         ([b"caf\xe9"], b"", "the question is not UTF-8"),
         (["hi", "-m", "nothing"], b"", "no model is called 'nothing'"),
         (["hi", "-t", "wether.py"], b"", "there is no file wether.py. Did you mean weather.py?"),
+        (["hi", "-t", "nofile.py"], b"", "there is no file nofile.py\n"),
+        (["hi", "-t", "weather.yp"], b"", "there is no file weather.yp. Did you mean weather.py?"),
         (["hi", "-t", "weather.py:wether"], b"", "weather.py has no wether. Did you mean weather?"),
         (["hi", "-t", "state"], b"", "state is a folder"),
         (["hi", "-t", "weather.py", "-t", "weather.py:add"], b"", "two tools are named 'add'"),

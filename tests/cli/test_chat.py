@@ -181,7 +181,7 @@ def test_commands_through_a_pipe(cli: Cli, script: Script, place: Path) -> None:
     for told in (
         "add: Add two numbers.",
         "scripted, prompted in ",
-        "1 tools: add",
+        "1 tool: add",
         "model: scripted",
         "saved 4 messages in talk.json",
     ):

@@ -334,7 +334,7 @@ def test_a_malformed_call_is_not_told_as_cut(arguments: str, why: str) -> None:
 
 
 def test_a_required_call_that_never_comes_names_what_helps() -> None:
-    with pytest.raises(ts.GenerationError, match=r"toolspeak doctor MODEL.*--dialect.*answers-in-prose\.md"):
+    with pytest.raises(ts.GenerationError, match=r"toolspeak doctor MODEL.*--dialect.*When a model answers with prose"):
         ts.decide("1 + 2?", tools=TOOLS, model=native("Three.", "It is three.", "3"), choice="required")
     with pytest.raises(ts.GenerationError) as raised:
         ts.decide("1 + 2?", tools=TOOLS, model=native(*[calls(("add", {"a": "x"}))] * 3), choice="required")

@@ -241,7 +241,7 @@ def test_the_command_on_a_cluster(interpreter: Path, env: dict[str, str], addres
         done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=PATIENCE)
         return done.returncode, done.stdout
 
-    assert run() == (1, "31 of 31 rows in out; 1 errors (1 UnreadableRow); 0 tokens\n")
-    assert run() == (1, "31 of 31 rows in out; 30 of them from before; 1 errors (1 UnreadableRow); 0 tokens\n")
+    assert run() == (1, "31 of 31 rows in out; 1 error (1 UnreadableRow); 0 tokens\n")
+    assert run() == (1, "31 of 31 rows in out; 30 of them from before; 1 error (1 UnreadableRow); 0 tokens\n")
     rows = list(ts.read_batch(tmp_path / "out"))
     assert [row["id"] for row in rows] == [*(f"t{number}" for number in range(30)), "row 31"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..schema.phrases import number_of
 from .row import OutputRow
 
 
@@ -90,18 +91,20 @@ class Summary:
         return {"out": str(self.out), "fingerprint": self.fingerprint, **counts, "interrupted": self.interrupted}
 
     def __str__(self) -> str:
-        rows = f"{self.done:,} of {self.rows:,} rows" if self.rows is not None else f"{self.done:,} rows"
+        rows = f"{self.done:,} of {self.rows:,} rows" if self.rows is not None else number_of(self.done, "row")
         parts = [f"{rows} in {self.out}"]
         if self.before:
             parts.append(f"{self.before:,} of them from before")
         if self.cut:
-            parts.append(f"{self.cut:,} answers cut off (more fits with a higher max_tokens, or a longer context)")
+            parts.append(
+                f"{number_of(self.cut, 'answer')} cut off (more fits with a higher max_tokens, or a longer context)"
+            )
         if self.kinds:
             kinds = ", ".join(f"{count:,} {kind}" for kind, count in self.kinds.most_common())
-            parts.append(f"{self.errors:,} errors ({kinds})")
+            parts.append(f"{number_of(self.errors, 'error')} ({kinds})")
         if self.standing:
-            parts.append(f"{self.standing:,} errors from before")
-        parts.append(f"{self.prompt_tokens + self.completion_tokens:,} tokens")
+            parts.append(f"{number_of(self.standing, 'error')} from before")
+        parts.append(number_of(self.prompt_tokens + self.completion_tokens, "token"))
         if self.cost is not None:
             parts.append(f"cost {self.cost:,.4f}")
         if self.interrupted:

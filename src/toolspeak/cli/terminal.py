@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from ..display import visible
-from ..schema.phrases import beginning
+from ..schema.phrases import beginning, number_of
 
 if TYPE_CHECKING:
     from ..types import Note
@@ -182,7 +182,7 @@ class Progress:
         first, *more = text.splitlines() or [""]
         line, rest = self._shortened(first, LINE if failed else 200)
         if more:
-            rest += f" (+ {len(more)} lines)"
+            rest += f" (+ {number_of(len(more), 'line')})"
         self.line(
             ("✗ " if failed else "← ", "red" if failed else "green"), (line, "red" if failed else ""), (rest, "dim")
         )

@@ -166,9 +166,9 @@ def _operations(document: str, names: list[str]) -> list[Any]:
 def _missing(path: Path) -> str:
     if path.is_dir():
         return f"{path} is a folder; expected a .py or .json file"
-    beside = [one.name for one in path.parent.glob("*.py")] if path.parent.is_dir() else []
-    near = difflib.get_close_matches(path.name, beside, n=2)
-    hint = f". Did you mean {' or '.join(str(path.parent / name) for name in near)}?" if near else ""
+    beside = {one.stem: one for one in path.parent.glob("*.py")} if path.parent.is_dir() else {}
+    near = difflib.get_close_matches(path.stem, beside, n=2)  # the suffix alone makes no name similar
+    hint = f". Did you mean {' or '.join(str(beside[stem]) for stem in near)}?" if near else ""
     return f"there is no file {path}{hint}"
 
 

@@ -45,7 +45,7 @@ REPLY_TO = {
 
 NO_CALL_ADVICE = (
     "`toolspeak doctor MODEL` shows what its server does with tools. Tools that are described in the prompt (`dialect=`,"
-    " --dialect, or `dialect` in the gateway's configuration) work with any model; see docs/how-to/answers-in-prose.md"
+    ' --dialect, or `dialect` in the gateway\'s configuration) work with any model. The documentation has more: "When a model answers with prose"'
 )
 """What to do about a model that answers with a text if a call is required."""
 

@@ -187,3 +187,8 @@ def _limit(name: str, value: Any) -> str:
 def schema_of(tool: str) -> str:
     """The name of a schema in errors: that of a tool's arguments, or of a schema on its own."""
     return f"the schema of the tool {tool!r}" if tool else "the schema"
+
+
+def number_of(count: int, noun: str) -> str:
+    """A count with its noun: `1 error`, `2 errors`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

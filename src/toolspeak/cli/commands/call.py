@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...errors import CallError, UsageError
+from ...schema.phrases import number_of
 from ..options import Command, complete_file, dialect_option, piped_text
 
 if TYPE_CHECKING:
@@ -108,8 +109,7 @@ def _refuse(ctx: click.Context, error: CallError | None) -> None:
     from ..terminal import to_stderr
 
     problems = error.problems if error else ()
-    count = f"{len(problems)} problem{'' if len(problems) == 1 else 's'}"
-    to_stderr(f"error: the call cannot be run, {count}:")
+    to_stderr(f"error: the call cannot be run, {number_of(len(problems), 'problem')}:")
     for problem in problems:
         to_stderr(f"  {problem.path or '/'}: {problem.message}")
     ctx.exit(2)

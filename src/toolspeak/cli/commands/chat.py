@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...errors import ToolspeakError, UsageError
+from ...schema.phrases import number_of
 from ...schema.suggestions import did_you_mean, near
 from ..options import (
     Command,
@@ -111,7 +112,7 @@ def chat(files: tuple[str, ...], go_on: bool, **options: Any) -> None:
         for image in options["images"]:
             talk.attach(image)
         if go_on:
-            talk.note(f"continuing {path}: {len(messages)} messages")
+            talk.note(f"continuing {path}: {number_of(len(messages), 'message')}")
         if talk.interactive:
             talk.note(f"{talk.about}\n/help for help")
         for line in talk.lines():
@@ -181,7 +182,7 @@ class ChatSession:
         how = f", {strategy.line}" if strategy else ""
         names = [tool.name for tool in self.box]
         more = f" and {len(names) - BANNER_TOOLS} more" if len(names) > BANNER_TOOLS else ""
-        listed = f"{len(names)} tools: {', '.join(names[:BANNER_TOOLS])}{more}" if names else "no tools"
+        listed = f"{number_of(len(names), 'tool')}: {', '.join(names[:BANNER_TOOLS])}{more}" if names else "no tools"
         return f"{self.model.name}{how}\n{listed}"
 
     def turn(self, line: str) -> bool:
@@ -288,7 +289,7 @@ class ChatSession:
             saved_conversations.write(path, self.messages, self.model.name, self.files)
         except OSError as error:
             raise UsageError(f"{path} cannot be written: {error.strerror}") from None
-        self.note(f"saved {len(self.messages)} messages in {path}")
+        self.note(f"saved {number_of(len(self.messages), 'message')} in {path}")
 
     def _last_question(self) -> int:
         """Return the index of the last question in the messages. Raises UsageError if there is none."""

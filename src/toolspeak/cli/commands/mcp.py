@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ...errors import MissingExtra, UsageError
+from ...schema.phrases import number_of
 from ..options import Command, CommandGroup, complete_file, policy_option, tools_option
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def login(server: str, config: str | None, port: int, no_browser: bool) -> None:
     address = _address(server, config)
     with answers() as out:
         count = background_loop.wait(_oauth().log_in(address, Logins(default_path()), tell, port=port))
-        out.line(f"logged in at {address.description}: {count} tool{'' if count == 1 else 's'}")
+        out.line(f"logged in at {address.description}: {number_of(count, 'tool')}")
 
 
 @mcp.command(cls=Command)

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from ...errors import MissingExtra, ToolspeakError, UsageError
+from ...schema.phrases import number_of
 from ..config.settings import GatewaySettings
 from ..telemetry.audit_database import close_audit
 from .reload import ReadSettings, Reloadable, close
@@ -234,8 +235,7 @@ def _ending(app: Reloadable, stopping: asyncio.Event) -> Callable[[int], None]:
             gateway.drain()
         stopping.set()
         if count := sum(len(gateway.open) for gateway in app.gateways):
-            requests = f"{count} request{'' if count == 1 else 's'}"
-            seconds = app.gateway.settings.limits.drain
+            requests, seconds = number_of(count, "request"), app.gateway.settings.limits.drain
             log.info("finishing %s, for up to %g s; a second Ctrl-C or signal ends at once", requests, seconds)
 
     return end

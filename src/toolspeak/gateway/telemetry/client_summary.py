@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from ...schema.phrases import number_of
 from .observer import Observer
 from .request_record import RequestRecord
 
@@ -44,7 +45,7 @@ class Tally(Observer):
         """Yield lines for a person: requests, repairs, hidden tools and failures."""
         sums = self.sums
         tokens = f"{sums['tokens_in']:,} tokens read, {sums['tokens_out']:,} written"
-        yield f"toolspeak: {_number(sums['requests'], 'request')} to {model}, {_number(sums['calls'], 'tool call')}, {tokens}"
+        yield f"toolspeak: {number_of(sums['requests'], 'request')} to {model}, {number_of(sums['calls'], 'tool call')}, {tokens}"
         noted = self.repairs + Counter({"re-asked": sums["reasks"]})
         if noted:
             yield f"  repaired or noted: {_listed(noted)}"
@@ -54,10 +55,6 @@ class Tally(Observer):
             yield f"  failed: {_listed(self.failures)}"
         if any(name.startswith(TOO_LONG) for name in self.failures):
             yield "  too long: set the model's `context` in the configuration (--config), so that the agent compacts in time"
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _listed(counts: Counter[str]) -> str:
