@@ -21,6 +21,7 @@ CACHES = {
     "formats": 16_000_000,
     "indexes": 96_000_000,
     "words": 35_000_000,
+    "answer": 25_000_000,
 }
 """What the caches may hold, as docs/explanation/security.md has it."""
 CHAT = "/v1/chat/completions"
@@ -233,7 +234,7 @@ CLASSES: dict[str, tuple[Ask, int, tuple[str, ...]]] = {
     "audited calls": (posts(lambda i: chat(CALL % f'"{i}"' * n(128), tools=ANY_TOOL), AUDIT_KEY), 1, TOOLS),
     "audited arguments": (posts(lambda i: chat(CALL % json.dumps("xy" * n(4_000_000)), tools=ANY_TOOL), AUDIT_KEY), 1, TOOLS),
     "embeddings": (posts(lambda i: ("/v1/embeddings", {"model": "embeds", "input": ["Hi"] * n(2_048)})), 6, ()),
-    **{f"answers of {kind} by MCP": (hosted(kind), 1, ()) for kind in (*ANSWERS, GZIP)},
+    **{f"answers of {kind} by MCP": (hosted(kind), 1, ("answer",)) for kind in (*ANSWERS, GZIP)},
     **{f"endless {kind}": (posts(partial(_endless, kind)), 1, ()) for kind in ENDLESS},
 }  # fmt: skip
 """Each class, how many of its requests are made at once, and the caches that it fills."""
