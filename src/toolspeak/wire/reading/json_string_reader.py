@@ -1,6 +1,7 @@
 """Reads the strings of a JSON text as they arrive: their content, and where they end. Notes a key that comes twice.
 
-A quote that is not escaped ends its string only if something legal follows it.
+A quote that is not escaped ends its string only if something legal follows it. A string that begins with three quotes is
+Python's, and ends with three.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ SIMPLE = frozenset("\\" + c for c in '"\\/bfnrt')
 
 class JsonStringReader(Machine):
     """The modes inside a string. `want` is what may come after it, `quote` opened it, `comma` is held back, `names` are
-    those of each bracket in `stack`, and `unsure` says why closers may not be added here."""
+    those of each bracket in `stack`, and `unsure` says why closers may not be added here. `tripled`: three quotes opened
+    it."""
 
     __slots__ = (
         "beyond",
@@ -31,6 +33,7 @@ class JsonStringReader(Machine):
         "note",
         "quote",
         "stack",
+        "tripled",
         "unsure",
         "want",
         "watch",
@@ -45,6 +48,7 @@ class JsonStringReader(Machine):
         self.comma = self.quote = ""
         self.comma_at = 0
         self.unsure: int = 0
+        self.tripled = False
         self.watch = missing_quotes.Watch(named=False)
 
     def begin(self) -> bool:
@@ -73,7 +77,7 @@ class JsonStringReader(Machine):
                     self.watch.let_pass(s, IN_QUOTED[quote], self.delta)
                 return False
             c = text[i]
-            if c in ENDS[quote] and (closes := self.closes(quote, i + 1)) is not False:
+            if c in ENDS[quote] and (closes := self.closes_at(i)) is not False:
                 if closes:
                     self.shut()
                 return bool(closes)
@@ -90,7 +94,8 @@ class JsonStringReader(Machine):
                 note("missing-quote", missing_quotes.DETAIL)
             if self.watch.half_escaped():
                 note("half-escaped", "")
-        self.s.pos += 1
+        self.s.pos += 3 if self.tripled else 1
+        self.tripled = False
         self.emit('"')
         if isinstance(self.emit, KeyEmitter):
             self.emit = self.emit.end(self.names[-1])
@@ -99,7 +104,9 @@ class JsonStringReader(Machine):
     def odd(self, c: str) -> None:
         """A quote that ends nothing, or a raw control character."""
         note = self.note
-        if note and c in ENDS[self.quote]:
+        if note and c in ENDS[self.quote] and not self.tripled:
+            if not self.watch.content and self.s.text.startswith(self.quote * 2, self.s.pos):
+                return self.triple(note)
             self.quote_inside(note)
         else:
             self.s.pos += 1
@@ -109,6 +116,12 @@ class JsonStringReader(Machine):
         if c < " ":
             note("raw-control", "")
         return self.emit(escaped(c))
+
+    def triple(self, note: AddNote) -> None:
+        """The second and third of the quotes that begin a string."""
+        self.tripled = True
+        self.s.pos += 2
+        note("quotes", self.quote * 3)
 
     def quote_inside(self, note: AddNote) -> None:
         """A quote that ends nothing. The call is ambiguous if the next member of the bracket may begin with it."""
@@ -140,6 +153,13 @@ class JsonStringReader(Machine):
         if repair[2]:
             note("bad-escape" if repair[1] == len(pair) else "lone-surrogate", pair if repair[1] == len(pair) else "")
         return True
+
+    def closes_at(self, i: int) -> bool | None:
+        """Whether the quote at `i` ends the string, or begins the three that do."""
+        if not self.tripled:
+            return self.closes(self.quote, i + 1)
+        here = comes(self.s.text, i, (self.quote * 3,), self.s.closed)
+        return self.closes(self.quote, i + 3) if here else here
 
     def closes(self, quote: str, i: int) -> bool | None:
         """Whether the quote before `i` ends its string: in a value only if something legal follows. None: not known

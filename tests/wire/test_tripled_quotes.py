@@ -1,0 +1,49 @@
+"""A text between three quotes, as in Python, in every dialect that quotes texts: its quotes are no part of it."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from spoken import TALKING, schema_of, wire
+from wire_cases import cuts, merged, stream
+
+from toolspeak.types import Tool
+from toolspeak.wire.decode import parse
+from toolspeak.wire.dialect import Dialect
+
+TEXTS = [
+    "x = 1",
+    "",
+    'import os\nprint("x")\n',
+    'say "hi" now',
+    '"hi", "path": "b"\n',
+    "it's\n",
+    "\n{\n  \"a\": 'b',\n}\n",
+]
+TOOL = Tool("write", "", schema_of({"content": "", "path": ""}))
+QUOTING = [d for d in TALKING if '"STAND"' in wire(d, ("write", {"content": "STAND", "path": "a"}))]
+
+
+@pytest.mark.parametrize("d", QUOTING, ids=lambda d: d.name)
+def test_three_quotes_around_a_text(d: Dialect) -> None:
+    rng = random.Random(d.name)
+    frame = wire(d, ("write", {"content": "STAND", "path": "a"}))
+    for content in TEXTS:
+        text = frame.replace('"STAND"', f'"""{content}"""')
+        reply = parse(text, d, [TOOL])
+        assert [(call.arguments, call.whole) for call in reply.calls] == [({"content": content, "path": "a"}, True)], (
+            text
+        )
+        for chunks in (list(text), *cuts(text, rng)):
+            assert merged(stream(d, chunks, [TOOL])) == merged(stream(d, [text], [TOOL])), text
+
+
+@pytest.mark.parametrize("d", QUOTING, ids=lambda d: d.name)
+def test_three_quotes_that_one_closes(d: Dialect) -> None:
+    text = wire(d, ("write", {"content": "STAND", "path": "a"})).replace('"STAND"', '"""x = 1"')
+    assert not any(call.whole for call in parse(text, d, [TOOL]).calls)
+
+
+def test_most_dialects_quote_texts() -> None:
+    assert len(QUOTING) > 40
