@@ -29,7 +29,6 @@ from .call_repairs import (
     skip_scalars,
     trailing,
 )
-from .copied_markers import refuse_copy
 from .fences import language
 from .lexicon import Program
 from .lookahead import ahead
@@ -58,7 +57,6 @@ def section(s: State, p: Program, word: str, thinking: bool) -> Scan[None]:
     if not word:
         raise Malformed("no call in the fence")
     entry = p.entries[word]
-    refuse_copy(s.recent, word, p.marked)
     if not entry.formal:
         s.note("missing-opener")
         s.text_before_call |= s.has_text  # the opener may be in a quotation above

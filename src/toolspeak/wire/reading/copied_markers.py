@@ -20,6 +20,5 @@ _OPENER = re.compile(rf"{SYMBOL}{INVISIBLE}(?!/)(?:(?!\n\s*\n|{SYMBOL}{INVISIBLE
 def refuse_copy(text: str, word: str, marked: tuple[str, ...]) -> None:
     """Raises Malformed if the last broken marker at the end of `text` is no closer, and nothing ends its paragraph. A call
     whose opening `word` is one of the `marked` ones has a marker of its own, which is not broken."""
-    tail = text[-WINDOW:]
-    if INVISIBLE in tail and word not in marked and _OPENER(tail):
+    if word not in marked and _OPENER(text[-WINDOW:]):
         raise Malformed("a copy of a broken marker")

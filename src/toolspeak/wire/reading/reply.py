@@ -13,6 +13,7 @@ from ...types import Note
 from .call_repairs import after_call, break_off, ends_inside, note_cut, note_unknown, only
 from .calls import begin, section
 from .code_blocks import DRAFT, calls_after
+from .copied_markers import INVISIBLE, refuse_copy
 from .frames import at_end, drop_frame, ends_message
 from .heads import note_rest, pass_unread, read_head, tool_name
 from .json_value import json_value
@@ -301,6 +302,8 @@ def attempt(s: State, p: Program, word: str, thinking: bool) -> Scan[bool]:
     s.fenced = word in p.fences
     s.text_before_call = (s.has_text if s.fenced else s.text_before_call) and not thinking
     try:
+        if INVISIBLE in s.recent:
+            refuse_copy(s.recent, word, p.marked)
         yield from section(s, p, word, thinking)
     except Malformed as e:
         return (yield from failed(s, p, e, word))
