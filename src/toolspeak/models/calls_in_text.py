@@ -92,8 +92,7 @@ class Listener:
         self.restorer: Restorer | None = None
         """Restores the markers that were broken in the prompt, after calls were looked for: a copy is no call."""
         self._invented = InventedResults()
-        self._turns: list[Event] = []
-        """The notes on turns of other roles in a text of no known dialect, which stays as it is."""
+        self._turns: list[Event] = []  # notes on turns of other roles in a text of no known dialect
 
     def cost(self, event: Event) -> int:
         """The size of an event as `offloaded` counts it: a text may be read in all dialects, and is once more at its end; the
@@ -125,9 +124,8 @@ class Listener:
 
     def _with_turns(self, event: Event, out: list[Event]) -> list[Event]:
         """At the end of a reply without calls, also the notes on turns of other roles."""
-        if self._calls or not isinstance(event, Finished):
-            return out
-        return [*out[:-1], *self._turns, *out[-1:]]
+        ended = all((not self._calls, isinstance(event, Finished)))
+        return [*out[:-1], *self._turns, *out[-1:]] if ended else out
 
     def _thinking(self, event: Event, thinker: _TextReader) -> list[Event]:
         """The event; of a thought in the text what can be no call at its end."""
@@ -288,11 +286,8 @@ class _TextReader:
         self._tools = tools
         self._decoder = Decoder(own, tools, "", ids=new_id) if own else None
         self._turns = self._decoder or Decoder(get("hermes"), tools, "")
-        """Finds where the turn of another role begins: each dialect knows how most of these do."""
-        self.turn_notes: list[Event] = []
-        """The notes on such turns, unless the decoder of the dialect has them."""
-        self._fed = 0
-        """The number of characters so far."""
+        self.turn_notes: list[Event] = []  # unless the decoder of the dialect has them
+        self._fed = 0  # characters so far
         self._buffered: list[Event] = []
         self._kinds: set[type] = set()
         """Of all events so far."""

@@ -11,7 +11,9 @@ from ..types import Reply, Tool
 from .dialect import Dialect
 from .prompt.call_form import call_form
 from .prompt.control_markers import was_broken
+from .reading.call_repairs import note_cut
 from .reading.collect import collect
+from .reading.cut_before_end import cut_before_end
 from .reading.lexicon import program, turn_ends
 from .reading.marker_restoring import Restorer
 from .reading.reply import reply
@@ -108,6 +110,8 @@ class Decoder:
         s.note_unbalanced()
         if s.unread.ended(s.recent, s.call_count):
             s.note("unread-call", call_form(self.dialect, s.tools))
+        elif cut_before_end(s, program(self.dialect, s.tools != {})):
+            note_cut(s)
         s.flush_arguments()
         s.flush_text()
         s.emit(Finished("length" if s.truncated else "tool_calls" if s.call_count else "stop"))

@@ -28,16 +28,19 @@ class UnreadMarkers:
     reply. `closed`: the first was there.
     """
 
-    __slots__ = ("closed", "first_closer", "last_closer", "tail")
+    __slots__ = ("closed", "failed", "first_closer", "last_closer", "tail")
 
     def __init__(self) -> None:
         self.first_closer: re.Pattern[str] | None = None
         self.last_closer: re.Pattern[str] | None = None
         self.closed = False
+        self.failed = False
+        """Whether an opener began no call, where it was no talk."""
         self.tail = ""
 
     def open(self, s: Source, closers: tuple[str, ...], *, first: bool) -> Scan[None]:
         """After an opener at the beginning of a line that began no call. `first`: nothing stands before it."""
+        self.failed = True
         if closers:
             line_end, self.last_closer = _patterns(closers)
             self.first_closer = line_end if first else self.first_closer
