@@ -163,9 +163,9 @@ class SqliteHandler(logging.Handler):
                 with database:
                     database.execute("BEGIN IMMEDIATE")
                     _create(database)
-                    database.executemany(INSERT, rows)
                     if self.age is not None and self._until_deletion <= 0:
                         database.execute("DELETE FROM audit WHERE time < ?", (rows[-1][0] - self.age,))
+                    database.executemany(INSERT, rows)
         except (OSError, sqlite3.Error) as error:
             _error.error("%d decisions wait to be written to %s: %s", len(self._rows), self.path, error)
             return False

@@ -25,17 +25,16 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
 from ..dialects import get
 from ..events import CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
-from ..plan.effects import Ask
 from ..plan.invented_results import InventedResults, notes_turn
 from ..plan.stray_markers import StrayMarkers
-from ..types import Note, Request, Tool, copy_with
+from ..types import Note, Request, Tool
 from ..wire.decode import Decoder
 from ..wire.dialect import Dialect
 from ..wire.finding.always_thinking import first_closer
@@ -45,7 +44,7 @@ from .dropped_tools import dropped_tools
 from .leading_thought import LeadingThought
 from .offload import LARGE, offloaded, request_size
 from .read_all_dialects import TRIES, DialectReading, Passage, ready
-from .unread_calls import LONGEST, like_a_call, setting
+from .unread_calls import LONGEST, like_a_call, may_hold_calls, setting
 
 PASSAGES = 16
 """How many passages of a reply are read in all dialects: an answer may hold hundreds of fences."""
@@ -73,7 +72,7 @@ class Listener:
         self._dialect = dialect
         self._may_call = any((request.choice != "none", _after_results(request)))
         self._prompted_in = prompted_in
-        self._listens = _may_hold_calls(request) and (self._may_call or dialect is not None)
+        self._listens = may_hold_calls(request) and (self._may_call or dialect is not None)
         self._leading = LeadingThought(
             dialect if self._listens else None,
             continues=request.prompt is not None,
@@ -236,36 +235,9 @@ def _after_words(events: list[Event]) -> list[Event]:
     return after
 
 
-def with_hint(ask: Ask, request: Request) -> Ask:
-    """The question with a reading that leaves a note where the text looks like a call in another dialect."""
-    read, text, tools = ask.read, "", request.tools or ()
-    if read is None or not _may_hold_calls(request):
-        return ask
-    if request.choice == "none":
-        return ask
-
-    def hinting(event: Event | None) -> Iterator[Event]:
-        nonlocal text, tools
-        for output in read(event):
-            if isinstance(output, TextDelta):
-                text += output.text if len(text) <= LONGEST else ""
-            elif isinstance(output, CallStart):
-                tools = ()
-            elif isinstance(output, Finished):
-                note = like_a_call(text, tools, output.finish) if tools else None
-                yield from [Noted(note)] if note else []
-            yield output
-
-    return copy_with(ask, read=hinting)
-
-
 def _after_results(request: Request) -> bool:
     """Whether the conversation ends with the results of calls: the model may go on calling, whatever is allowed."""
     return any(message.get("role") == "tool" for message in request.messages[-1:])
-
-
-def _may_hold_calls(request: Request) -> bool:
-    return bool(request.tools) and request.schema is None
 
 
 class _TextReader:

@@ -18,9 +18,10 @@ from ..types import Request
 from ..wire.detect import ANY
 from ..wire.dialect import Dialect
 from .base import Capability, Model, TokenCounter
-from .calls_in_text import Listener, new_id, with_calls_in_text, with_hint
+from .calls_in_text import Listener, new_id, with_calls_in_text
 from .offload import LARGE, offloaded, prompt_size
 from .strategy import Known, Preferences, Strategy, known_of, strategy as decide
+from .unread_calls import with_hint
 from .wrapper import Wrapper
 
 TAUGHT: frozenset[Capability] = frozenset({"tools", "required"})

@@ -14,9 +14,11 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
+from ..events import CallStart, Event, Finished, Noted, TextDelta
 from ..plan.calls import checked
+from ..plan.effects import Ask
 from ..schema.suggestions import did_you_mean, near
-from ..types import Note, Reply, Tool, ToolCall
+from ..types import Note, Reply, Request, Tool, ToolCall, copy_with
 from ..wire.decode import Decoder
 from ..wire.dialect import Dialect
 from ..wire.finding.model_names import known
@@ -118,3 +120,31 @@ def _signs(tool: Tool[..., Any]) -> Iterator[str]:
     yield rf"(?<![\w.]){name}\(\s*\{{\s*[\"']?(?:{keys})\b"  # f({k: ..})
     yield rf"[\"']{name}[\"']\s*:\s*\{{\s*[\"'](?:{keys})[\"']"  # {"f": {"k": ..}}
     yield rf"[\"'](?:{KEYS})[\"']\s*:\s*[\"']{name}[\"'][\s\S]{{0,{NEAR}}}?[\"'](?:{keys})\\?[\"']\s*:"
+
+
+def with_hint(ask: Ask, request: Request) -> Ask:
+    """The question with a reading that leaves a note where the text looks like a call in another dialect."""
+    read, text, tools = ask.read, "", request.tools or ()
+    if read is None or not may_hold_calls(request):
+        return ask
+    if request.choice == "none":
+        return ask
+
+    def hinting(event: Event | None) -> Iterator[Event]:
+        nonlocal text, tools
+        for output in read(event):
+            if isinstance(output, TextDelta):
+                text += output.text if len(text) <= LONGEST else ""
+            elif isinstance(output, CallStart):
+                tools = ()
+            elif isinstance(output, Finished):
+                note = like_a_call(text, tools, output.finish) if tools else None
+                yield from [Noted(note)] if note else []
+            yield output
+
+    return copy_with(ask, read=hinting)
+
+
+def may_hold_calls(request: Request) -> bool:
+    """Whether the text of a reply to this request is read for calls."""
+    return bool(request.tools) and request.schema is None
