@@ -213,6 +213,30 @@ def test_a_call_of_a_tool_that_was_not_offered_shows_no_tools(serve: Serve) -> N
     assert "get_weather was offered, and it called stock" in found["streamed tools"].evidence
 
 
+@pytest.mark.parametrize(
+    ("name", "fields", "answer"),
+    [
+        ("get_wether", {}, "yes"), ("getWeather", {}, "yes"), ("weather", {}, "yes"), ("stock", {}, "no"),
+        ("get_wether", {"usage": False}, "no"), ("get_wether", {"tokens": 40}, "no"),
+    ],
+)  # fmt: skip
+def test_a_misspelled_tool_shows_tools_if_more_tokens_were_read(
+    serve: Serve, name: str, fields: dict[str, Any], answer: str
+) -> None:
+    """The model was said to get no tools, for a day."""
+
+    class Careless(Persona):
+        def wanted(self, body: dict[str, Any], tools: Any) -> list[str]:
+            return [name] if tools else []
+
+    known = probed(serve, Careless(**fields))
+    tools = known.findings["tools"]
+    assert tools.answer == answer
+    assert f"called {name}(" in tools.evidence
+    assert ("more tokens), but it called" in tools.evidence) is (answer == "yes")
+    assert (strategy(known.known).way == "native") is (answer == "yes")
+
+
 def test_what_is_taken_and_not_held_to_is_not_believed(serve: Serve) -> None:
     known = probed(serve, Persona(choice=False, schema=False, grammar="", stop=False, usage=False, score=False))
     found = answers(known)

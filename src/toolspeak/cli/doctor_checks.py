@@ -233,7 +233,7 @@ def _answers(known: ServerCapabilities) -> bool:
 
 def _no_call(known: ServerCapabilities) -> bool:
     """Whether the model reads tools, and called none of them."""
-    from ..models.servers.probe import NO_CALL
+    from ..models.servers.tool_evidence import NO_CALL
 
     return known.findings["tools"].evidence.endswith(NO_CALL)
 
@@ -254,7 +254,7 @@ def _named(name: str, known: ServerCapabilities) -> str:
 
 
 def _advice(name: str, known: ServerCapabilities, chosen: Strategy) -> str:
-    from ..models.servers.probe import NO_CALL
+    from ..models.servers.tool_evidence import NO_CALL
 
     if not _answers(known):
         return "it answers neither chat nor completion requests: look at the server's log"

@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -20,7 +20,7 @@ from ...api.upstream_errors import excerpt
 from ...dialects import get
 from ...errors import BadRequest, KeyRefused, ModelError, ModelUnreachable, UsageError
 from ...events import ArgumentsDelta, Event
-from ...types import Message, Reply, Request, Tool
+from ...types import Message, Request, Tool
 from ...wire.grammar import grammar
 from ...wire.reading.collect import collect
 from ..calls_in_text import Listener
@@ -32,6 +32,7 @@ from ..strategy import by_its_name
 from .capabilities import Finding, ServerCapabilities, recall, remember
 from .logprob_scorer import find_score_method
 from .self_description import described
+from .tool_evidence import CLOCK, WEATHER, ProbeReply, tools_reach
 
 T = TypeVar("T")
 FIRST, EACH = 90.0, 60.0
@@ -47,9 +48,6 @@ LONGEST = 96
 ROOM = 64
 """Tokens for an object that fits SCHEMA: its grammar allows blanks between all its parts, and weak models write many."""
 
-CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-WEATHER: Tool[..., Any] = Tool("get_weather", "The weather in a city, now.", CITY)
-CLOCK: Tool[..., Any] = Tool("get_time", "The time in a city, now.", CITY)
 WORD = "zq7"
 SCHEMA = {"type": "object", "properties": {WORD: {"const": "kx4"}}, "required": [WORD], "additionalProperties": False}
 QUESTION = "What is the weather in Paris? Use the tool."
@@ -63,25 +61,6 @@ NAMES = (
 """What is asked, in the order in which it is shown."""
 DECISIVE = frozenset(("streamed tools", "system", "stop"))
 """Those that are asked first: they show whether tools reach the model, and whether the server's counts depend on the text."""
-OFFERING = ("streamed tools", "named", "required", "parallel")
-"""Those in which tools are offered, the one with a free choice first."""
-NO_CALL = "no call came"
-"""The end of what is said of tools that reach a model which called none of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProbeReply:
-    """A reply, and the events that told it."""
-
-    reply: Reply
-    events: Sequence[Event] = field(default_factory=list[Event])
-
-    @property
-    def brief(self) -> str:
-        """The reply in few words."""
-        if calls := self.reply.calls:
-            return "called " + ", ".join(f"{call.name}({excerpt(call.json, 60)})" for call in calls[:3])
-        return f"said {excerpt(self.reply.text, 60)!r}" if self.reply.text else f"said nothing ({self.reply.finish})"
 
 
 Judge = Callable[[ProbeReply], Finding]
@@ -110,7 +89,7 @@ async def probe(model: Http, decided: Decided | None = None) -> ServerCapabiliti
     findings["template"] = _yes(bool(seen.template), "told by the server" if seen.template else "not told")
     findings |= await answers(sorted(DECISIVE & work.keys()))
     if decided:
-        await decided(replace(seen, findings={**findings, "tools": _tools(findings, replies, plain)}))
+        await decided(replace(seen, findings={**findings, "tools": tools_reach(findings, replies, plain)}))
 
     async def enforced(option: str, fields: Sequence[str]) -> tuple[str, Finding]:
         trials = (one(partial(_in_field, server, option, field, chats), SLOW) for field in fields)
@@ -124,7 +103,7 @@ async def probe(model: Http, decided: Decided | None = None) -> ServerCapabiliti
         one(partial(find_score_method, server), (None, SLOW)),
     )
     findings |= by_name | {"grammar": by_grammar[1], "tags": by_tag[1]}
-    findings["tools"] = _tools(findings, replies, plain)
+    findings["tools"] = tools_reach(findings, replies, plain)
     findings["score"] = score
     return replace(
         seen, findings={name: findings[name] for name in NAMES if name in findings}, at=time.time(), score_way=way or "",
@@ -343,39 +322,6 @@ def _enforced(fields: Sequence[str], seen: Sequence[Finding]) -> tuple[str, Find
         return works, Finding("yes", f"held to, in the field {works}")
     none = f"none of {', '.join(fields)} is held to" if fields else "not asked: no field for it is known"
     return "", next((finding for finding in seen if finding.answer == "unclear"), Finding("no", none))
-
-
-def _tools(findings: dict[str, Finding], replies: dict[str, ProbeReply], plain: ProbeReply | None) -> Finding:
-    """Whether tools reach the model: calls of them came, or at least the prompt has grown."""
-    if (called := _called_tools(findings, replies)) is not None:
-        return called
-    first = findings.get(OFFERING[0], Finding("no", "it does not answer chat requests"))
-    before, read = (one.reply.usage.prompt_tokens if one else 0 for one in (plain, replies.get(OFFERING[0])))
-    if not (before and read):
-        return first
-    if read - before > 8:
-        return Finding("yes", f"the model reads them ({read - before} more tokens), but {NO_CALL}")
-    if {before, read} == _plain_counts(replies):
-        return Finding(
-            "unclear", f"{NO_CALL}; {read} tokens read, and as many for every request, so the count says nothing"
-        )
-    return Finding("no", "they are taken and dropped: the model reads no more tokens than without")
-
-
-def _called_tools(findings: dict[str, Finding], replies: dict[str, ProbeReply]) -> Finding | None:
-    """What the calls show: whether an offered tool was called; None if there are none."""
-    called = {name: {call.name for call in replies[name].reply.calls} for name in OFFERING if name in replies}
-    for name, names in called.items():
-        if names & {WEATHER.name, CLOCK.name}:
-            return Finding("yes", findings[name].evidence)
-    stranger = next(filter(called.get, called), "")
-    return Finding("no", f"{replies[stranger].brief}, which was not offered") if stranger else None
-
-
-def _plain_counts(replies: dict[str, ProbeReply]) -> set[int]:
-    """How many tokens the requests without tools had; they are of different lengths."""
-    plain = [answer for name, answer in replies.items() if name not in OFFERING]
-    return {answer.reply.usage.prompt_tokens for answer in plain} if len(plain) > 1 else set()
 
 
 async def _embeddings(model: Http) -> Finding:
