@@ -7,6 +7,22 @@ from functools import lru_cache
 
 from .dialect import Thinking
 
+_NAMES = (
+    *("think", "thinking", "thought", "thoughts", "thought_process", "inner_thought", "inner_thoughts"),
+    *("reason", "reasoning", "rationale", "analysis", "reflection", "self_reflection", "scratchpad", "ponder"),
+    *("monologue", "inner_monologue", "internal_monologue", "deliberation", "contemplation", "contemplator"),
+    *("brainstorm", "brainstorming", "chain_of_thought", "cot"),
+)
+_OTHER_NAMES = ("antThinking", "seed:think", "mm:think", "longcat_think", "think:opensource")
+_SPELLED = (*(spelled for name in _NAMES for spelled in (name, name.capitalize())), *_OTHER_NAMES)
+THOUGHT_TAGS: Mapping[str, str] = {
+    **{f"<{name}>": f"</{name}>" for name in _SPELLED},
+    "[THINK]": "[/THINK]",
+    "<|START_THINKING|>": "<|END_THINKING|>",
+}
+"""Maps openers of thoughts to their closers: tags that models write in any dialect, because a prompt or a later training
+asks for them."""
+
 
 @lru_cache(256)
 def thought_tags(thinking: Thinking) -> Mapping[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from ..dialect import NAME, Dialect, Header, Json, JsonCall, Keywords
-from ..thought_tags import thought_tags
+from ..thought_tags import THOUGHT_TAGS, thought_tags
 from ..turn_heads import MODEL_LABEL, USER_LABELS, turn_heads
 from .call_form_words import before_name, first_words, value_closers
 from .head_words import bare_heads, body_begins, channels, route, vocabulary
@@ -57,6 +57,7 @@ class Program:
     - `body_opener` comes between the head of a message and its body, if a mark ends the body; otherwise it is ""
     - `named`: a message may begin with only a tool's name
     - `turns` begin the turn of another role, with the words of which one follows them there; `turn_words` are they, and labels
+    - `foreign` maps the openers of thoughts in tags that are none of the dialect to their closers; `around` ends one too
     - `unframed` ends a thought that was none; `closers` end a thought, `drafts` begin a call in one, `opening` are
       both
     - `separators` may stand between calls; `comment_ends` end a comment beside calls that are Python
@@ -99,10 +100,11 @@ class Program:
         self._other_turns(d)
         self.beyond = _beyond(self.fresh)
         self.beyond_fence = (*d.stop, *dict.fromkeys(self.fences.values()))
-        self.marks = marks(tuple(self.inside), "\n") if self.inside else None
-        self.block = self._in_block()
         self.after = _after(d)
         self.legal = self._after_unclosed(d)
+        self._foreign_thoughts()
+        self.marks = marks(tuple(self.inside), "\n") if self.inside else None
+        self.block = self._in_block()
         self.strays = _strays(d) if calls else ()
         self.closers_of_calls = _closers(d)
         self.visible_closers = _visible_closers(d)
@@ -122,6 +124,7 @@ class Program:
         if not any(word[:1].isalpha() for word in self.tags):
             text.update(word for word, kind in self.inside.items() if kind in (THINK, UNTHINK))
             text.update(self.tags.values())
+        text.update(map("\n".__add__, self.foreign))
         return marks((*(word for word in self.inside if word not in text), self.body_opener, FENCE), "\n")
 
     def _after_unclosed(self, d: Dialect) -> tuple[str, ...]:
@@ -249,6 +252,16 @@ class Program:
         for label in (*USER_LABELS, MODEL_LABEL):
             self.inside.setdefault("\n" + label, OTHER)
         self.turn_words = frozenset((*self.turns, *(word for word, kind in self.inside.items() if kind == OTHER)))
+
+    def _foreign_thoughts(self) -> None:
+        """What opens a thought in tags that are none of the dialect. A call that is a message of its own is in no thought."""
+        known = {*self.fresh, *self.inside, *self.tags.values()}
+        tags = THOUGHT_TAGS if self.openers and not self.d.header else dict[str, str]()
+        self.foreign = {word: close for word, close in tags.items() if not {word, "\n" + word, close} & known}
+        ends = (word for word, kind in self.inside.items() if kind in (FRAME, THINK))
+        self.around = tuple(word for word in ends if word not in self.tags.values())
+        self.fresh |= dict.fromkeys(self.foreign, THINK)
+        self.inside |= {"\n" + word: THINK for word in self.foreign}
 
     def anew(self, now: str, prompt: str) -> bool:
         """Whether the reply, which begins in state `now`, starts something new rather than continuing a text."""

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from ...events import Noted, TextDelta, ThoughtDelta
-from ...types import Note
+from ...events import TextDelta, ThoughtDelta
 from .call_repairs import after_call, break_off, ends_inside, note_cut, note_unknown, only
 from .calls import begin, section
-from .code_blocks import DRAFT, calls_after
+from .code_blocks import calls_after
 from .copied_markers import INVISIBLE, refuse_copy
 from .frames import at_end, drop_frame, ends_message
 from .heads import note_rest, pass_unread, read_head, tool_name
@@ -22,7 +21,6 @@ from .lexicon import (
     CODE,
     COMMENTS,
     ELEMENTS,
-    END,
     FENCE,
     FRAME,
     HEAD,
@@ -34,12 +32,13 @@ from .lexicon import (
     Program,
     route,
 )
-from .next_mark import Match, goes_on, mark, marked_to_its_end, record_from
+from .next_mark import goes_on, mark, marked_to_its_end
 from .other_turns import turn
 from .quotations import CodeBlock, pass_quoted
-from .source import GAP, SPACE, Malformed, Scan, at, beginning, following, marks, pass_all, skip, until, until_limit
+from .source import GAP, SPACE, Malformed, Scan, at, beginning, following, skip
 from .state import State
 from .surroundings import note_example
+from .thoughts import after_prompt, note_draft, opened, thought
 
 FAILURES = 2_000
 """After so many openers that open no call, the following ones are text, so that the time stays linear."""
@@ -52,7 +51,7 @@ def reply(s: State, p: Program, prompt: str | None) -> Scan[None]:
     block = CodeBlock()
     while True:
         if now == THINK:
-            word = yield from thought(s, p)
+            word = yield from thought(s, p, attempt)
         else:
             word = yield from mark(s, p, fresh and not block.open, block)
         if word is None:
@@ -78,7 +77,7 @@ def reply(s: State, p: Program, prompt: str | None) -> Scan[None]:
             named = all((p.named, now == THINK, s.tools))
             fresh = yield from minor_mark(s, p, kind, literal, space, block)
             now = (yield from headed(s, p, False)) if named else TEXT
-        s.text_type = ThoughtDelta if now == THINK and p.split else TextDelta
+        s.text_type = ThoughtDelta if all((now == THINK, p.split, not s.foreign_closer)) else TextDelta
 
 
 def _beginning(s: State, p: Program, prompt: str, unknown: bool) -> Scan[tuple[str, bool]]:
@@ -88,6 +87,7 @@ def _beginning(s: State, p: Program, prompt: str, unknown: bool) -> Scan[tuple[s
         now = "" if (yield from at(s, thinking.open.strip(), eat=False)) else THINK
     if now == THINK and p.unframed and (yield from at(s, *p.unframed, eat=False)):
         now = ""  # the prompt opened a thought, but the model does not think
+    now = after_prompt(s, p, prompt, now)
     fresh, begun = p.anew(now, prompt), now == HEAD
     if not now and not prompt and ((p.named and s.tools) or (p.heads and (yield from at(s, *p.heads, eat=False)))):
         now = HEAD
@@ -147,95 +147,6 @@ def _show(s: State, p: Program, word: str, block: CodeBlock) -> Scan[None]:
     return (yield from pass_quoted(s, p, word, opener))
 
 
-def opened(s: State, p: Program, word: str, space: str) -> Scan[None]:
-    """After the opener of a thought was consumed."""
-    s.emit_text(("\n" if word[0] == "\n" else "") if p.split else space + word)
-    s.text_before_call = False
-    if p.split and p.d.thinking:
-        if p.d.thinking.also:  # an incomplete opener may precede the complete one
-            yield from at(s, p.d.thinking.open.strip())
-        yield from skip(s, len(p.d.thinking.open) - len(p.d.thinking.open.rstrip()))
-
-
-def thought(s: State, p: Program) -> Scan[Match | None]:
-    """Passes a thought on up to what ends it."""
-    s.text_type = ThoughtDelta if p.split else TextDelta
-    if p.closers is None:
-        yield from pass_all(s, s.emit_text)
-        return None
-    thinking = p.d.thinking
-    word = yield from until(s, p.opening or p.closers, s.emit_text, s.text_type)
-    while word in p.drafts:
-        word = yield from draft(s, p, word or "")
-    if not word:
-        return s.note("unclosed-thought") if p.split and thinking and word is None else None
-    if thinking and word in p.unthink:
-        if not p.split:
-            s.emit_text(word)
-            return END, "", ""
-        yield from skip(s, len(thinking.close) - len(thinking.close.rstrip()))
-        close = thinking.close.strip()
-        while close and (yield from at(s, close)):
-            s.note("stray-closer", close)
-        return END, "", ""
-    kind = p.inside[word]
-    if kind in (CALL, HEAD):
-        record_from(s, word)
-    elif kind == END and not p.split:
-        s.emit_text(word)
-    return END if kind == FRAME else kind, word, ""
-
-
-def draft(s: State, p: Program, word: str) -> Scan[str | None]:
-    """Reads on after the beginning of a call in a thought, up to the word that ends the thought, or the next beginning.
-    It is thought, unless only closers follow. Until that is known, everything up to a limit is held back."""
-    if p.closers is None or p.opening is None:
-        return None
-    record_from(s, word)
-    start = s.offset + s.pos
-    end = yield from until_limit(s, p.closers, start + DRAFT)
-    size = s.offset + s.pos - start - len(end or "")
-    over = end is None or (end in (*p.frames, *p.unthink) and not (yield from following(s)))
-    if over and s.closed and size <= DRAFT:
-        s.give_back()
-        return (yield from last_calls(s, p))
-    if size <= DRAFT:
-        text = s.recorded()
-        s.commit()
-        s.emit_text(text[: len(word) + size])
-        return end
-    s.give_back()
-    s.note("long-draft", word)
-    s.emit_text(s.text[s.pos : s.pos + DRAFT])
-    s.pos += DRAFT
-    return (yield from until(s, p.opening, s.emit_text, s.text_type))
-
-
-def last_calls(s: State, p: Program) -> Scan[str | None]:
-    """Reads to the end of a reply that ends with a thought. Returns "" if calls come last: they count; else None."""
-    wanted, text_type, closers = marks(p.drafts), s.text_type, (*p.frames, *p.unthink)
-    s.closer = None
-    while (word := (yield from until(s, wanted, s.emit_text, text_type))) is not None:
-        start, before, done = s.pos - len(word), s.snapshot(), True
-        while word and done:
-            record_from(s, word)
-            done = yield from attempt(s, p, word, True)
-            word = yield from at(s, *closers, *p.openers, eat=False)
-            word = "" if word in closers else (yield from at(s, *p.openers))
-        closed = False
-        while done and (closer := (yield from at(s, *closers))):
-            closed |= closer in p.unthink
-        if done and not (yield from following(s)):
-            note = Note("call-in-thought" if closed else "unclosed-thought", "", s.offset + start)
-            s.events.insert(before[0], Noted(note))
-            s.end_complete_call()
-            return ""
-        text = s.text[start : s.pos]
-        s.undo(before)
-        s.emit_text(text)
-    return None
-
-
 def headed(s: State, p: Program, begun: bool) -> Scan[str]:
     """Reads the head of a message whose start came earlier; an empty line may precede it. `begun`: there was one."""
     s.start_recording()
@@ -267,6 +178,7 @@ def message_head(s: State, p: Program, word: str, now: str, begun: bool = False)
             yield from at(s, *header.ends)
             s.commit()
             yield from _note_text_after_call(s, p)
+            yield from note_draft(s, p, now)
             s.end_complete_call()
             return TEXT
     except Malformed as e:

@@ -11,9 +11,11 @@ Every function is a generator over a `Source` that yields when it needs more tex
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from ...events import ArgumentsDelta, TextDelta, ThoughtDelta
@@ -158,25 +160,6 @@ class Machine:
             yield
 
 
-def _opening(word: str) -> str:
-    """A pattern for every proper prefix of `word`."""
-    tail = ""
-    for c in reversed(word[1:-1]):
-        tail = f"(?:{re.escape(c)}{tail})?"
-    return re.escape(word[0]) + tail if len(word) > 1 else ""
-
-
-def _by_first(branches: list[tuple[str, str]]) -> str:
-    """A pattern for the first branch that matches; each is a character and a pattern for what follows it.
-
-    Those with the same character share it, so that the regex engine can skip ahead to it, and compares it once.
-    """
-    rests: dict[str, list[str]] = {}
-    for first, rest in branches:
-        rests.setdefault(first, []).append(rest)
-    return "|".join(f"{re.escape(first)}(?:{'|'.join(rest)})" for first, rest in rests.items())
-
-
 class Marks:
     """A set of literals to search for: the leftmost one, the longest of several, or an incomplete one at the end of
     the text.
@@ -187,25 +170,42 @@ class Marks:
     __slots__ = ("fast_search", "full", "search")
 
     def __init__(self, words: tuple[str, ...], special: str = "") -> None:
-        ordered = sorted({w for w in words if w}, key=len, reverse=True)
-
-        def whole(word: str) -> str:
-            rest = [v[len(word) :] for v in ordered if v != word and v.startswith(word)]
-            wait = "|".join(filter(None, map(_opening, rest)))
-            # If a longer mark begins with this one, wait while it may still come. The group marks a complete match.
-            return re.escape(word[1:]) + (f"(?!(?:{wait})?\\Z)" if rest else "") + "()"
-
-        halves = ((word[0], _opening(word).removeprefix(re.escape(word[0])) + "\\Z") for word in ordered if word[1:])
-        pattern = _by_first([*((word[0], whole(word)) for word in ordered), *halves])
+        ordered = sorted({w for w in words if w})
+        pattern = _alternatives(ordered, r"\Z")
         self.search = re.compile(pattern).search
-        self.full = re.compile(f"({_by_first([(word[0], re.escape(word[1:])) for word in ordered])})").search
-        first = sorted({w[0] for w in ordered})
+        self.full = re.compile(f"({_alternatives(ordered, '')})").search
+        first = dict.fromkeys(w[0] for w in ordered)
         rare = not any(c.isalnum() or c == " " for c in first)
         letters = "".join(map(re.escape, first))
         # If marks begin with rare characters, these alone decide. Otherwise most text would have one of them.
         self.fast_search: Search = re.compile(
             f"[{letters}{special}]" if rare else pattern + (f"|[{special}]" if special else "")
         ).search
+
+
+def _alternatives(words: Sequence[str], cut: str, at: int = 0) -> str:
+    """A pattern for the longest of these words, which are sorted and the same up to `at`. It has an empty group where a
+    word is complete. An incomplete word may be there before `cut`, the pattern of an end; "" if it may not.
+
+    Words with the same beginning share a branch, and every branch begins with a literal letter, so that the regex engine
+    can skip ahead: five times faster.
+    """
+    branches = list[str]()
+    for letter, group in groupby((word for word in words if len(word) > at), key=itemgetter(at)):
+        same = list(group)
+        if len(same) == 1:
+            branches += _one(same[0][at:], cut)
+            continue
+        complete = "|()" if len(same[0]) == at + 1 else ""
+        branches.append(f"{re.escape(letter)}(?:{_alternatives(same, cut, at + 1)}{cut and '|' + cut}{complete})")
+    return "|".join(branches)
+
+
+def _one(word: str, cut: str) -> Sequence[str]:
+    """Patterns for the word, and for its beginnings."""
+    begun = "|".join(re.escape(word[1:length]) for length in range(len(word) - 1, 0, -1)) if cut else ""
+    half = [f"{re.escape(word[0])}(?:{begun}){cut}"] if len(word) > 1 and cut else []
+    return [re.escape(word) + "()", *half]
 
 
 @lru_cache(1024)

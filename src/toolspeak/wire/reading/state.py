@@ -118,6 +118,8 @@ class State(Source):
     """Whether the next mark follows a broken call on its line."""
     closer: re.Pattern[str] | None = None
     """Matches what ends the surroundings of the current call, if these may show that it is an example."""
+    foreign_closer: str = ""
+    """What closes the thought that begins here, if it is in tags that are none of the dialect."""
     has_text: bool = False
     """Whether there was any text."""
     text_before_call: bool = False
