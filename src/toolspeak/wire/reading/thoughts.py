@@ -11,12 +11,14 @@ from functools import lru_cache
 from ...events import Noted, TextDelta, ThoughtDelta
 from ...types import Note
 from ..dialect import Thinking
+from ..turn_ends import TURN_ENDS
 from .code_blocks import DRAFT, Attempt
 from .lexicon import CALL, END, FRAME, HEAD, THINK, Program
 from .lookahead import ahead
 from .next_mark import Match, record_from
 from .source import Marks, Scan, at, following, marks, pass_all, skip, until, until_limit
 from .state import State
+from .turn_over import turn_over
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +143,14 @@ def _is_text(s: State, p: Program, ends: Ends, word: str | None) -> Scan[bool]:
     """Whether the mark that was consumed ends nothing: in tags that are none of the dialect, a frame is text, unless the
     reply ends with it."""
     kind = p.inside.get(word) if word else None
-    return (yield from following(s)) != "" if all((ends.foreign, kind == FRAME)) else False
+    return not (yield from turn_over(s, 0, ())) if all((ends.foreign, kind == FRAME)) else False
 
 
 def _ends_reply(s: State, p: Program, ends: Ends, word: str | None) -> Scan[bool]:
-    """Whether the reply is over after the mark that was consumed, None at its end."""
+    """Whether the reply is over after the mark that was consumed, None at its end: nothing but marks of an end follows."""
     if word is None:
         return True
-    return not (yield from following(s)) if word.strip() in (*p.frames, *ends.unthink) else False
+    return (yield from turn_over(s, 0, ())) if word.strip() in (*p.frames, *ends.unthink) else False
 
 
 def _draft(s: State, p: Program, word: str, attempt: Attempt, ends: Ends) -> Scan[str | None]:
@@ -178,7 +180,7 @@ def _draft(s: State, p: Program, word: str, attempt: Attempt, ends: Ends) -> Sca
 
 def _last_calls(s: State, p: Program, attempt: Attempt, ends: Ends) -> Scan[str | None]:
     """Reads to the end of a reply that ends with a thought. Returns "" if calls come last: they count; else None."""
-    wanted, text_type, closers = marks(p.drafts), s.text_type, (*p.frames, *ends.unthink)
+    wanted, text_type, closers = marks(p.drafts), s.text_type, (*p.frames, *ends.unthink, *TURN_ENDS)
     s.closer = None
     while (word := (yield from until(s, wanted, s.emit_text, text_type))) is not None:
         start, before, done = s.pos - len(word), s.snapshot(), True
