@@ -36,6 +36,10 @@ NEAR = 1_000
 """Characters between the name of a tool and that of an argument, at most."""
 TAGS = r"function|function_call|invoke|tool|tool_call|tool_name|call|action|name"
 """Tags that hold the name of a tool, or begin with it."""
+SPACES = r"[^\w\s<>]{0,3}\w{1,16}[^\w\s<>]{1,3}\s?"
+"""The namespace of a tag, with other marks around it."""
+MARKS = r"(?::\d{1,3})?(?:\s{0,4}(?:<[|｜][^<>\n]{1,40}[|｜]>|```(?:json)?)\s{0,4}|\n)?"
+"""What may stand between the name of a tool and its arguments: a number, and a marker, a fence or a line break. A blank is prose."""
 
 
 def like_a_call(text: str, tools: Sequence[Tool[..., Any]], finish: str = "") -> Note | None:
@@ -111,11 +115,17 @@ def _signs(tool: Tool[..., Any]) -> Iterator[str]:
     """Patterns of what seems to call a tool."""
     name = re.escape(tool.name)
     yield rf"<(?:{TAGS})\b[^<>\n]{{0,40}}[=>\"'\s]{name}(?![\w-])"  # <function=f>, <invoke name="f">
+    yield rf"<{SPACES}(?:{TAGS})\b[^<>\n]{{0,40}}=\s?[\"']?{name}(?![\w-])"  # <ns:invoke name="f">, <|DSML| invoke name="f">
     yield rf"<(?:{TAGS})>\s*{name}(?![\w-])"  # <tool_name>f
-    yield rf"(?m)^\W{{0,4}}(?:Action|Tool|Function)\s{{0,4}}:\s{{0,4}}`?{name}(?:`|\s*[\[({{]|\s*$)"  # Action: f[..]
+    yield rf"\A\s*<{name}>[\s\S]*</{name}>\s*\Z"  # <f>..</f>, and nothing else
+    yield rf"(?m)^\W{{0,4}}(?:Action|Tool|Function)\s{{0,4}}:\s{{0,4}}[`\[]{{0,2}}{name}(?:[`\]]|\s*[\[({{]|\s*$)"  # Action: f[..]
+    yield rf"(?<![\w.]){name}\[ARGS\]"
     keys = "|".join(map(re.escape, tool.parameters.get("properties", {})))
     if not keys:
         return
+    yield rf"<{name}>\s*(?:<(?:{keys})>|\{{\s*[\"'](?:{keys})[\"']\s*:)"  # <f><k>.., <f>{"k": ..
+    yield rf"<arg_key>\s*(?:{keys})\s*</arg_key>\s*<arg_value>"
+    yield rf"(?<![\w.])(?:functions\.)?{name}{MARKS}\{{\s*[\"'](?:{keys})[\"']\s*:"  # functions.f:0{"k": ..
     yield rf"(?<![\w.]){name}\(\s*(?:{keys})\s*=(?!=)"  # f(k=..)
     yield rf"(?<![\w.]){name}\(\s*\{{\s*[\"']?(?:{keys})\b"  # f({k: ..})
     yield rf"[\"']{name}[\"']\s*:\s*\{{\s*[\"'](?:{keys})[\"']"  # {"f": {"k": ..}}
