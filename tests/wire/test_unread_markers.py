@@ -70,6 +70,16 @@ def test_markers_around_no_call(d: Dialect) -> None:
             assert reply.text.strip() == f"{opener}{body}{shown}".strip(), what
 
 
+@pytest.mark.parametrize("d", MARKED, ids=lambda d: d.name)
+def test_an_object_glued_to_the_opener(d: Dialect) -> None:
+    opener, closer = marks(d)
+    for body in ('{"query": "a", "limit": 2}', '[{"query": "a", "limit": 2}]'):
+        text = opener + body + closer
+        reply = ts.parse(text, d, TOOLS)
+        assert any(note.rule in ("unread-call", "cut-opener") for note in reply.notes) or reply.calls, text
+        unread(d, text)
+
+
 @pytest.mark.parametrize("d", CLOSED, ids=lambda d: d.name)
 def test_words_on_one_side(d: Dialect) -> None:
     block = f"{{}}{BODIES['a command']}{{}}".format(*marks(d))

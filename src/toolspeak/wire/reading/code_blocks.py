@@ -20,6 +20,7 @@ from .quotations import CodeBlock
 from .source import SPACE, Scan, at
 from .state import State
 from .surroundings import LONG, shows, surrounding
+from .unread_markers import words_follow
 
 DRAFT = 65_536
 """The most characters that are held back after the opener of a call in a thought or in a code block."""
@@ -49,9 +50,10 @@ def calls_after(s: State, p: Program, attempt: Attempt, word: str, thinking: boo
 def _watched(s: State, p: Program, reader: Scan[bool], block: CodeBlock) -> Scan[bool]:
     """Reads calls after their opener. If there are none, and it is not quoted, its closer is watched for."""
     quoted, first = any((block.open, s.text_before_call)), not s.has_text
+    words = (yield from words_follow(s)) if first > bool(p.visible_closers) else True
     done = yield from reader
     if not any((done, quoted, s.other_turn)):
-        yield from s.unread.open(s, p.visible_closers, first=first)
+        s.unread.open(p.visible_closers, first=first, words=words)
     return done
 
 

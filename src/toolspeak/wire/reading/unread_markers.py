@@ -38,16 +38,15 @@ class UnreadMarkers:
         """Whether an opener began no call, where it was no talk."""
         self.tail = ""
 
-    def open(self, s: Source, closers: tuple[str, ...], *, first: bool) -> Scan[None]:
-        """After an opener at the beginning of a line that began no call. `first`: nothing stands before it."""
+    def open(self, closers: tuple[str, ...], *, first: bool, words: bool) -> None:
+        """After an opener at the beginning of a line that began no call. `first`: nothing stands before it. `words`: a sentence
+        may follow it."""
         self.failed = True
         if closers:
             line_end, self.last_closer = _patterns(closers)
             self.first_closer = line_end if first else self.first_closer
-        elif first:
-            c = yield from following(s)
-            space = SPACE(s.text, s.pos)[0]
-            self.closed |= any((c in ("{", "["), "\n" in space, c.isalnum() > bool(space)))
+        else:
+            self.closed |= first and not words
 
     def look(self, text: str) -> None:
         """Looks for the first closer in the next piece of the text."""
@@ -61,6 +60,13 @@ class UnreadMarkers:
         nothing."""
         last = self.last_closer.search(text) if self.last_closer else None
         return self.closed | bool(last) if not calls else False
+
+
+def words_follow(s: Source) -> Scan[bool]:
+    """Whether what follows an opener may be a sentence. Consumes nothing."""
+    c = yield from following(s)
+    space = SPACE(s.text, s.pos)[0]
+    return not any((c in ("{", "["), "\n" in space, c.isalnum() > bool(space)))
 
 
 @lru_cache(512)
