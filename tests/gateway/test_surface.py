@@ -306,7 +306,7 @@ def test_a_text_that_is_too_long_for_embeddings_is_told_by_the_field(serve_model
 def test_vectors_in_base64_are_read_from_a_server() -> None:
     raw = base64.b64encode(struct.pack("<3f", *ROWS[0])).decode()
     body = {"data": [{"index": 0, "embedding": raw}], "usage": {"prompt_tokens": 1}}
-    assert read_reply(body, 1).rows == (tuple(ROWS[0]),)
+    assert [list(row) for row in read_reply(body, 1).rows] == [list(ROWS[0])]
 
 
 def test_a_client_that_leaves_closes_the_server_s_work(serve_models: Callable[..., Any]) -> None:

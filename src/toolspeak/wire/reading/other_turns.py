@@ -22,6 +22,8 @@ from .state import State
 
 GLUE = frozenset(".!?:;)>]}。！？")
 """What a head may directly follow on its line: the end of a sentence or of a mark."""
+MAY_END = frozenset((TURN, OTHER, FRAME, END))
+"""The kinds of marks that may end the model's turn."""
 
 
 def turn(s: State, p: Program, kind: str, space: str, word: str, block: CodeBlock) -> Scan[bool]:
@@ -31,12 +33,13 @@ def turn(s: State, p: Program, kind: str, space: str, word: str, block: CodeBloc
     if kind in (TURN, OTHER):
         _leave(s, p, kind, space + word)
         return True
-    return (yield from _behind_end(s, p, kind, word))
+    return (yield from _behind_end(s, p, word))
 
 
-def _behind_end(s: State, p: Program, kind: str, word: str) -> Scan[bool]:
-    """After a mark that was consumed: whether it ends the model's turn, and another role's follows. Consumes its head."""
-    ends = all((kind in (FRAME, END), word in (*p.d.stop, *p.ends, *TURN_ENDS), p.turns, s.other_turn is None))
+def _behind_end(s: State, p: Program, word: str) -> Scan[bool]:
+    """After a frame or an end that was consumed: whether it ends the model's turn, and another role's follows. Consumes its
+    head."""
+    ends = all((word in (*p.d.stop, *p.ends, *TURN_ENDS), p.turns, s.other_turn is None))
     head = (yield from at(s, *p.turns, eat=False)) if ends else ""
     size = (yield from ahead(s, 0, (head,))) if head else 0
     if not (yield from _has_role(s, p, head, size)):

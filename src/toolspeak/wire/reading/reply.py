@@ -33,7 +33,7 @@ from .lexicon import (
     route,
 )
 from .next_mark import goes_on, mark, marked_to_its_end
-from .other_turns import turn
+from .other_turns import MAY_END, turn
 from .quotations import CodeBlock, pass_quoted
 from .source import GAP, SPACE, Malformed, Scan, at, beginning, following, skip
 from .state import State
@@ -74,10 +74,10 @@ def reply(s: State, p: Program, prompt: str | None) -> Scan[None]:
             yield from opened(s, p, literal, space)
             now = THINK
         else:
-            named = all((p.named, now == THINK, s.tools))
+            named = now == THINK and all((p.named, s.tools))
             fresh = yield from minor_mark(s, p, kind, literal, space, block)
             now = (yield from headed(s, p, False)) if named else TEXT
-        s.text_type = ThoughtDelta if all((now == THINK, p.split, not s.foreign_closer)) else TextDelta
+        s.text_type = ThoughtDelta if now == THINK and all((p.split, not s.foreign_closer)) else TextDelta
 
 
 def _beginning(s: State, p: Program, prompt: str, unknown: bool) -> Scan[tuple[str, bool]]:
@@ -102,7 +102,7 @@ def _beginning(s: State, p: Program, prompt: str, unknown: bool) -> Scan[tuple[s
 def minor_mark(s: State, p: Program, kind: str, word: str, space: str, block: CodeBlock) -> Scan[bool]:
     """Handles a mark that opens no call, thought or message, such as the end of a message or the fence of quoted text.
     Returns whether a call or a thought may begin right after it."""
-    if (yield from turn(s, p, kind, space, word, block)):
+    if kind in MAY_END and (yield from turn(s, p, kind, space, word, block)):
         return False
     if (yield from ends_message(s, p, kind, word)):
         block.end()
@@ -111,8 +111,7 @@ def minor_mark(s: State, p: Program, kind: str, word: str, space: str, block: Co
         s.ignored_call = False
         yield from skip(s, p.frame_space.get(word, 0))
         return True
-    close = _closer_of_thought(p)
-    if kind == UNTHINK and close:
+    if kind == UNTHINK and (close := _closer_of_thought(p)):
         s.note("stray-closer", word.strip())
         s.emit_text("\n" if word[0] == "\n" else "")
         yield from skip(s, len(close) - len(close.rstrip()))
