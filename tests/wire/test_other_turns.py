@@ -186,3 +186,28 @@ def test_the_words_of_a_program_have_no_head_that_is_something_else() -> None:
     for d in DIALECTS:
         p = program(d, True)
         assert not {*p.turns} & {*p.entries, *p.starts, *p.thoughts}, d.name
+
+
+@pytest.mark.parametrize("name", ["gigachat3", "gigachat3.1"])
+@pytest.mark.parametrize("role", ["user", "function result"])
+def test_a_role_before_its_mark_begins_a_turn(name: str, role: str) -> None:
+    d, head = get(name), "<|role_sep|>\n"
+    call = wire(d, find("two words"))
+    text = f"Done.<|message_sep|>\n\n{role}{head}Go on<|message_sep|>\n\nassistant{head}{call}"
+    assert not any(one.whole for one in read(d, text).calls)
+
+
+@pytest.mark.parametrize("name", ["glm45", "kimi-k2", "tool-json"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The file has </s>[INST] in it.\nEnd.",
+        'He wrote: "Done.<|im_end|><|im_start|>user" and more, and nothing else.',
+        'P = "</s>[INST]"; it splits turns there.\nSecond line.',
+    ],
+)
+def test_marks_of_another_family_in_a_sentence_end_nothing(name: str, text: str) -> None:
+    if name == "kimi-k2" and "<|im_end|>" in text:
+        pytest.skip("these are its own marks")
+    reply = read(get(name), text)
+    assert (reply.text, reply.notes) == (text, ())

@@ -145,6 +145,7 @@ def sayable(code: str, hole: Tagged, follow: tuple[str, ...], given: Collection[
         and (follow[0] * 2 not in "".join(code.split()))
         and not any(closer in code and "<parameter=s>" in code for closer in ("</parameter>", *closers))
         and ("s" in given or f"{hole.open.strip()}s" not in code)
+        and not (hole.quote and hole.quote[0] in code)
     )
 
 

@@ -11,13 +11,14 @@ from wire_cases import cuts, merged, stream
 from toolspeak.types import Tool
 from toolspeak.wire.decode import parse
 from toolspeak.wire.dialect import Dialect
+from toolspeak.wire.reading.collect import collect
 
 TEXTS = [
     "x = 1",
     "",
     'import os\nprint("x")\n',
     'say "hi" now',
-    '"hi", "path": "b"\n',
+    ' "hi", "path": "b"\n',
     "it's\n",
     "\n{\n  \"a\": 'b',\n}\n",
 ]
@@ -47,3 +48,27 @@ def test_three_quotes_that_one_closes(d: Dialect) -> None:
 
 def test_most_dialects_quote_texts() -> None:
     assert len(QUOTING) > 40
+
+
+JSON = [d for d in QUOTING if "Keywords" not in repr(d.call)]
+
+
+@pytest.mark.parametrize("d", JSON, ids=lambda d: d.name)
+def test_a_docstring_that_is_not_escaped_is_the_text(d: Dialect) -> None:
+    rng = random.Random(d.name)
+    frame = wire(d, ("write", {"content": "STAND", "path": "a"}))
+    for content in ('"""Doc."""', '"""Doc."""\nimport os\n'):
+        text = frame.replace('"STAND"', f'"{content}"')
+        reply = parse(text, d, [TOOL])
+        assert [(call.arguments, call.whole) for call in reply.calls] == [({"content": content, "path": "a"}, True)], (
+            text
+        )
+        for chunks in (list(text), *cuts(text, rng)):
+            assert merged(stream(d, chunks, [TOOL])) == merged(stream(d, [text], [TOOL])), text
+
+
+@pytest.mark.parametrize("d", JSON, ids=lambda d: d.name)
+def test_a_sum_of_such_texts_is_an_expression(d: Dialect) -> None:
+    text = wire(d, ("write", {"content": "STAND", "path": "a"})).replace('"STAND"', '"""a""" + """b"""')
+    for chunks in ([text], list(text)):
+        assert not any(call.whole for call in collect(stream(d, chunks, [TOOL])).calls)

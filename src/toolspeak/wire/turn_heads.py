@@ -41,8 +41,14 @@ _OTHER = re.compile(
 @lru_cache(512)
 def turn_heads(d: Dialect) -> dict[str, tuple[str, ...]]:
     """The marks that begin a turn of another role, with the words of which one has to follow; () if none has to."""
-    marks = dict.fromkeys((*MARKS, *_labels(d), *filter(_ROLE.search, _words(d))), ())
+    marks = dict.fromkeys((*MARKS, *_labels(d), *_roles_before(d), *filter(_ROLE.search, _words(d))), ())
     return dict.fromkeys(STARTS, ROLES) | dict.fromkeys(_starts(d), ROLES) | marks
+
+
+def _roles_before(d: Dialect) -> list[str]:
+    """The roles with the mark behind them, if nothing begins a turn."""
+    first, last = d.layout.head if d.layout else ("", "")
+    return [role + last.strip() for role in (*ROLES[:4], "function result")] if last.strip() and not first else []
 
 
 def _labels(d: Dialect) -> list[str]:

@@ -83,7 +83,7 @@ def _is_sayable(key: Hashable, call: ToolCall, d: Dialect, tools: Sequence[Tool[
     known = _sayable.get(key)
     if known is None:
         read = parse(write_calls((call,), d), d, tools, "").calls
-        known = d, [(c.name, c.arguments) for c in read] == [(call.name, arguments_of(call))]
+        known = d, [(c.name, c.arguments, c.whole) for c in read] == [(call.name, arguments_of(call), True)]
         while len(_sayable) >= _CACHE_SIZE:
             _sayable.pop(next(iter(_sayable)), None)
         _sayable[key] = known  # keeping the dialect alive keeps its id unique

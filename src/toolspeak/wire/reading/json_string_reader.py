@@ -105,7 +105,7 @@ class JsonStringReader(Machine):
         """A quote that ends nothing, or a raw control character."""
         note = self.note
         if note and c in ENDS[self.quote] and not self.tripled:
-            if not self.watch.content and self.s.text.startswith(self.quote * 2, self.s.pos):
+            if self.opens_triple(self.s.pos):
                 return self.triple(note)
             self.quote_inside(note)
         else:
@@ -156,10 +156,23 @@ class JsonStringReader(Machine):
 
     def closes_at(self, i: int) -> bool | None:
         """Whether the quote at `i` ends the string, or begins the three that do."""
-        if not self.tripled:
-            return self.closes(self.quote, i + 1)
-        here = comes(self.s.text, i, (self.quote * 3,), self.s.closed)
-        return self.closes(self.quote, i + 3) if here else here
+        s = self.s
+        if self.tripled:
+            here = comes(s.text, i, (self.quote * 3,), s.closed)
+            ends = self.closes(self.quote, i + 3) if here else here
+            if (note := self.note) and all((here, ends is False, literals.SUM(s.text, i + 3))):
+                note("expression", "")
+            return ends
+        return None if self.opens_triple(i) is None else self.closes(self.quote, i + 1)
+
+    def opens_triple(self, i: int) -> bool | None:
+        """Whether the quote at `i` is the second of three that begin the string, or of six, around nothing. More are those
+        of a text that is not escaped, such as a docstring. None: not known yet."""
+        if any((self.watch.content, self.note is None)):
+            return False
+        text = self.s.text
+        more = len(text[i : i + 6]) - len(text[i : i + 6].lstrip(self.quote))
+        return None if all((i + more == len(text), more < 6, not self.s.closed)) else more in (2, 5)
 
     def closes(self, quote: str, i: int) -> bool | None:
         """Whether the quote before `i` ends its string: in a value only if something legal follows. None: not known

@@ -3,9 +3,9 @@
 A model whose engine does not stop at the end of its turn writes the user's next request, or the result of its own call,
 and then a call that rests on that. Nothing there is its reply, so no call in it counts.
 
-- Behind a call or the mark of an end, a head is the next turn: the reply ends there, with a note.
-- At the beginning of a line, or directly behind a sentence, it may be an example in a text. The text goes on, but no
-  call behind it counts; the first of them ends the reply, with the note.
+- Behind a call or the dialect's own mark of an end, a head is the next turn: the reply ends there, with a note.
+- At the beginning of a line, or directly behind a sentence or another family's mark of an end, it may be an example in a
+  text. The text goes on, but no call behind it counts; the first of them ends the reply, with the note.
 - In quoted text, and within a line, it is text.
 """
 
@@ -45,7 +45,7 @@ def _behind_end(s: State, p: Program, word: str) -> Scan[bool]:
     if not (yield from _has_role(s, p, head, size)):
         return False
     s.pos += size
-    _leave(s, p, TURN, head)
+    _leave(s, p, TURN if word in (*p.d.stop, *p.ends) else OTHER, head)
     return True
 
 
@@ -75,9 +75,10 @@ def turn_in_text(s: State, p: Program, word: str, kind: str) -> Scan[str]:
     if p.inside.get(word) == OTHER and word not in p.turns:
         return _labeled(s, word.strip())
     if (yield from _has_role(s, p, word, 0)):
-        if s.recent.rstrip().endswith((*TURN_ENDS, *p.d.stop)):
+        before = s.recent.rstrip()
+        if before.endswith(p.d.stop):
             return TURN
-        if any((word[0] == "\n", not s.line, s.recent[-1:] in GLUE)):
+        if any((word[0] == "\n", not s.line, s.recent[-1:] in GLUE, before.endswith(TURN_ENDS))):
             return OTHER
     return TEXT if kind == OTHER else kind
 
