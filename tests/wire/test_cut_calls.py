@@ -7,15 +7,17 @@ from typing import Any
 
 import pytest
 from spoken import TALKING, wire
-from wire_cases import told
+from wire_cases import merged, stream, told
 
 import toolspeak as ts
 from properties import rotated
+from toolspeak.dialects import get
 from toolspeak.schema.infer import as_tools
 from toolspeak.types import Tool
 from toolspeak.wire.decode import parse
 from toolspeak.wire.dialect import Dialect, Json, JsonCall, Keywords
 from toolspeak.wire.reading.lexicon import turn_ends
+from toolspeak.wire.reading.source import CAP
 
 CALL = ("delete_file", {"path": "/data"})
 OPEN_SCHEMAS: tuple[dict[str, Any], ...] = (
@@ -97,3 +99,13 @@ def test_a_number_is_complete_if_something_follows_it() -> None:
     ):
         (found,) = ts.parse(text, d, SEARCH).calls
         assert (found.arguments["limit"], found.whole) == (12, True), text
+
+
+@pytest.mark.parametrize("name", ["cohere2-moe", "hermes", "mistral-v3", "tool-json"])
+def test_a_key_as_long_as_may_be_is_read_the_same_at_every_cut(name: str) -> None:
+    d = get(name)
+    call = wire(d, ("f", {}))
+    for length in range(CAP - 3, CAP + 4):
+        key = "k" * length
+        for text in (f'{call}{{"{key}"', f'{call}{{"{key}": 1}}', f'<|START_ACTION|>{{"tool_name":"e"}}{{"{key}"'):
+            assert merged(stream(d, list(text), None)) == merged(stream(d, [text], None)), length

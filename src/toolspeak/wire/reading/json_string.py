@@ -25,10 +25,12 @@ def short_string(s: Source, most: int = CAP) -> Scan[str]:
     while True:
         m = IN_SHORT[quote](s.text, s.pos + size, s.pos + most + 2)
         size = m.end() - s.pos if m else size
+        if size > most:
+            raise Malformed("a long string")
         if s.text.startswith(tuple(ENDS[quote]), s.pos + size):
             break
-        if s.closed or size > most:
-            raise Malformed("an unclosed or long string")
+        if s.closed:
+            raise Malformed("an unclosed string")
         yield
     body = s.text[s.pos + 1 : s.pos + size]
     s.pos += size + 1
