@@ -37,14 +37,15 @@ from toolspeak.gateway.serve.server import listen, serve
 from toolspeak.models.scripted import Scripted
 from toolspeak.policy.policy import Policy
 from toolspeak.types import Request
+from toolspeak.wire.prompt.control_markers import restore
 from toolspeak.wire.reading import reply_size_limits
 
 
 class Echo(Scripted):
-    """Answers with the last text that it was sent."""
+    """Answers with the last text that it was sent, as its sender wrote it: a copy of broken markers would be no call."""
 
     async def stream(self, request: Request) -> AsyncIterator[Event]:
-        text = next(one["content"] for one in reversed(request.messages) if one["role"] == "user")
+        text = restore(next(one["content"] for one in reversed(request.messages) if one["role"] == "user"))
         for i in range(0, len(text), 1000):
             yield TextDelta(text[i : i + 1000])
         yield Finished("stop")
