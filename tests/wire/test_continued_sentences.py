@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import random
+from functools import partial
 
 import pytest
 from hard_cases import TOOLS, find
 from spoken import TALKING, wire
-from wire_cases import cuts, merged, stream
+from wire_cases import called, read_at_cuts, stream
 
 from cost import LINEAR, growth
 from toolspeak.dialects import get
 from toolspeak.events import CallEnd
 from toolspeak.models.scripted import Scripted
 from toolspeak.models.speaker import Speaker
-from toolspeak.types import Reply
 from toolspeak.verbs import run
 from toolspeak.wire.decode import Decoder
 from toolspeak.wire.dialect import Dialect
@@ -98,16 +97,7 @@ MAY_BELONG = (",", ":)", "[DONE]", "[1]")
 """Such a text may be a further part of a call that nothing closes."""
 
 
-def read(d: Dialect, text: str) -> Reply:
-    """The reply, the same at every cut."""
-    events = stream(d, [text], TOOLS)
-    for chunks in list(cuts(text, random.Random(text)))[::3]:
-        assert merged(stream(d, chunks, TOOLS)) == merged(events), chunks
-    return collect(events)
-
-
-def called(reply: Reply) -> list[str]:
-    return [call.name for call in reply.calls if call.whole]
+read = partial(read_at_cuts, tools=TOOLS, every=3)
 
 
 @pytest.mark.parametrize("d", INLINE, ids=lambda d: d.name)

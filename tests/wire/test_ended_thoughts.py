@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import random
+from functools import partial
 
 import pytest
 from hard_cases import TOOLS, find
 from spoken import TALKING, wire
-from wire_cases import cuts, merged, stream
+from wire_cases import read_at_cuts
 
-from toolspeak.types import Reply
 from toolspeak.wire.dialect import Dialect
-from toolspeak.wire.reading.collect import collect
 from toolspeak.wire.turn_ends import TURN_ENDS
 
 WITH_TAGS = [d for d in TALKING if d.thinking and d.thinking.close.strip() and not d.header]
@@ -28,12 +26,7 @@ DRAFTS = {
 }
 
 
-def read(d: Dialect, text: str) -> Reply:
-    """The reply, the same at every cut."""
-    events = stream(d, [text], TOOLS)
-    for chunks in list(cuts(text, random.Random(text)))[::3]:
-        assert merged(stream(d, chunks, TOOLS)) == merged(events), chunks
-    return collect(events)
+read = partial(read_at_cuts, tools=TOOLS, every=3)
 
 
 @pytest.mark.parametrize("d", THINKING, ids=lambda d: d.name)

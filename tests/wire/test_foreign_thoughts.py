@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 import pytest
 from hard_cases import TOOLS, find
 from spoken import TALKING, wire
-from wire_cases import cuts, merged, stream
+from wire_cases import called, read_at_cuts, stream
 
 import toolspeak as ts
 from cost import LINEAR, growth
 from toolspeak.dialects import get
 from toolspeak.models.speaker import Speaker
-from toolspeak.types import Reply
 from toolspeak.wire.dialect import Dialect
 from toolspeak.wire.reading.collect import collect
 from toolspeak.wire.reading.lexicon import MARK, program
@@ -51,22 +51,13 @@ INLINE = [d for d in TALKING if not d.header and d.name != "llama3-builtin"]
 MESSAGES = [d for d in TALKING if d.header]
 
 
+read = partial(read_at_cuts, tools=TOOLS)
+
+
 def foreign(d: Dialect) -> tuple[str, str]:
     """A pair of tags that the dialect does not have, always the same."""
     tags = [pair for pair in THOUGHT_TAGS.items() if pair[0] in program(d, True).foreign and pair[0][0] == "<"]
     return random.Random(d.name).choice(tags)
-
-
-def read(d: Dialect, text: str) -> Reply:
-    """The reply, the same at every cut."""
-    events = stream(d, [text], TOOLS)
-    for chunks in cuts(text, random.Random(text)):
-        assert merged(stream(d, chunks, TOOLS)) == merged(events), chunks
-    return collect(events)
-
-
-def called(reply: Reply) -> list[str]:
-    return [call.name for call in reply.calls if call.whole]
 
 
 @pytest.mark.parametrize("d", INLINE, ids=lambda d: d.name)

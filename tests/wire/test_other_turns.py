@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import random
+from functools import partial
 
 import pytest
 from hard_cases import TOOLS, find
 from spoken import TALKING, wire
 from test_invented_results import answering
-from wire_cases import DIALECTS, cuts, merged, stream
+from wire_cases import DIALECTS, read_at_cuts, stream
 
 import toolspeak as ts
 from cost import LINEAR, growth
@@ -17,10 +17,11 @@ from listening import listening
 from toolspeak.dialects import get
 from toolspeak.models.speaker import Speaker
 from toolspeak.wire.dialect import Dialect
-from toolspeak.wire.reading.collect import collect
 from toolspeak.wire.reading.lexicon import program
 from toolspeak.wire.turn_ends import TURN_ENDS
 from toolspeak.wire.turn_heads import MARKS, RULES, STARTS, USER_LABELS, turn_heads
+
+read = partial(read_at_cuts, tools=TOOLS, every=7)
 
 
 def heads(d: Dialect) -> list[str]:
@@ -32,14 +33,6 @@ def heads(d: Dialect) -> list[str]:
 def own_head(d: Dialect) -> str:
     """What begins the model's own turn."""
     return f"{d.layout.head[0]}assistant{d.layout.head[1]}" if d.layout else "<|im_start|>assistant\n"
-
-
-def read(d: Dialect, text: str) -> ts.Reply:
-    """The reply, the same at every cut."""
-    events = stream(d, [text], TOOLS)
-    for chunks in list(cuts(text, random.Random(text)))[::7]:
-        assert merged(stream(d, chunks, TOOLS)) == merged(events)
-    return collect(events)
 
 
 def rules(reply: ts.Reply) -> set[str]:

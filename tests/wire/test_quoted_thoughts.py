@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import random
+from functools import partial
 
 import pytest
 from hard_cases import TOOLS, find
 from spoken import TALKING, wire
-from wire_cases import cuts, merged, stream
+from wire_cases import read_at_cuts, stream
 
 from cost import LINEAR, growth
 from toolspeak.dialects import get
-from toolspeak.types import Reply
 from toolspeak.wire.dialect import Dialect
-from toolspeak.wire.reading.collect import collect
 
 THINKING = [d for d in TALKING if d.thinking]
 LABELED = [d for d in THINKING if d.thinking and d.thinking.open[:1].isalpha()]
@@ -62,6 +60,9 @@ MEANT = {
 """These thoughts are real, and so are their calls."""
 
 
+read = partial(read_at_cuts, tools=TOOLS, every=3)
+
+
 def parts(d: Dialect) -> dict[str, str]:
     """What the forms are filled with."""
     call = wire(d, find("two words")).strip()
@@ -77,14 +78,6 @@ def parts(d: Dialect) -> dict[str, str]:
     start = "" if d.header.thought.startswith(d.header.also or "\0") else d.header.start
     head, end = start + d.header.thought + d.header.stop, d.header.ends[0]
     return {"thought": f"{head}I should do it.{end}", "call": call, "opener": head, "closer": end}
-
-
-def read(d: Dialect, text: str) -> Reply:
-    """The reply, which is the same at every cut."""
-    events = stream(d, [text], TOOLS)
-    for chunks in list(cuts(text, random.Random(text)))[::3]:
-        assert merged(stream(d, chunks, TOOLS)) == merged(events)
-    return collect(events)
 
 
 @pytest.mark.parametrize("d", [*THINKING, *IN_MESSAGES], ids=lambda d: d.name)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import random
+from functools import partial
 
 import pytest
 from hard_cases import TOOLS, find
 from spoken import TALKING, wire
-from wire_cases import cuts, merged, stream
+from wire_cases import called, merged, read_at_cuts, stream
 
 from cost import LINEAR, growth
 from toolspeak.dialects import get
-from toolspeak.types import Reply, Tool
+from toolspeak.types import Tool
 from toolspeak.wire.dialect import Dialect
 from toolspeak.wire.reading.collect import collect
 
@@ -55,16 +55,7 @@ CALLED = {
 """A call is read here."""
 
 
-def read(d: Dialect, text: str) -> Reply:
-    """The reply, the same at every cut."""
-    events = stream(d, [text], TOOLS)
-    for chunks in cuts(text, random.Random(text)):
-        assert merged(stream(d, chunks, TOOLS)) == merged(events), chunks
-    return collect(events)
-
-
-def called(reply: Reply) -> list[str]:
-    return [call.name for call in reply.calls if call.whole]
+read = partial(read_at_cuts, tools=TOOLS)
 
 
 @pytest.mark.parametrize("d", INLINE, ids=lambda d: d.name)

@@ -178,6 +178,19 @@ def cuts(text: str, rng: random.Random) -> Iterator[list[str]]:
             yield [text[a:b] for a, b in zip([0, *at], [*at, len(text)], strict=True)]
 
 
+def read_at_cuts(d: Dialect, text: str, tools: Sequence[Tool[..., Any]], every: int = 1) -> Reply:
+    """The reply, which is the same for one of `every` so many ways to cut its text."""
+    events = stream(d, [text], tools)
+    for chunks in list(cuts(text, random.Random(text)))[::every]:
+        assert merged(stream(d, chunks, tools)) == merged(events), chunks
+    return collect(events)
+
+
+def called(reply: Reply) -> list[str]:
+    """The names of the calls that are whole."""
+    return [call.name for call in reply.calls if call.whole]
+
+
 def told(reply: Reply) -> list[tuple[str, dict[str, Any], bool]]:
     return [(c.name, c.arguments, c.whole) for c in reply.calls]
 
