@@ -92,6 +92,21 @@ def test_check_tells_of_a_rule_that_means_no_tool(cli: Cli) -> None:
     assert cli("policy", "check", "slip.toml", "remove").stderr == ""
 
 
+@pytest.mark.parametrize(
+    "command", [("ask", "go"), ("ask", "go", "--dry-run"), ("chat",), ("batch", "rows.jsonl", "out", "--verb", "run")]
+)
+def test_a_rule_that_looks_misspelled_is_named_where_a_policy_is_used(
+    cli: Cli, script: Script, command: tuple[str, ...]
+) -> None:
+    Path("slip.toml").write_text("deny = ['remvoe', 'send_mail']\nallow = ['remove', 'page']")
+    Path("rows.jsonl").write_text('{"id": 1, "text": "go"}\n')
+    done = cli(*command, "-t", "files.py", "--policy", "slip.toml", "-m", script("Done."), stdin="go\n")
+    assert "note: slip.toml: deny remvoe: it matches none of the tools. Did you mean 'remove'?" in done.stderr
+    assert "send_mail" not in done.stderr
+    right = cli(*command, "-t", "files.py", "--policy", "policy.toml", "-m", script("Done."), stdin="go\n")
+    assert "policy.toml" not in right.stderr
+
+
 def test_resume_reads_standard_input_and_wants_whole_answers(cli: Cli, script: Script) -> None:
     first = cli(*ASK, "--json", "-m", script(wants("remove", path="notes")))
     [one] = json.loads(first.stdout)["pending"]

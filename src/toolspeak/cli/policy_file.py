@@ -3,14 +3,33 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from ..errors import UsageError
 from ..files import read_text
+from ..schema.suggestions import DID_YOU_MEAN
 
 if TYPE_CHECKING:
     from ..policy.policy import Policy
+    from ..types import Tool
+
+
+def policy_for(path: str | None, tools: Iterable[Tool[..., Any]] = ()) -> Policy | None:
+    """Return the policy in a file, or None without a file. Print a note for each rule that looks misspelled.
+
+    Such a rule matches none of the tools, but is nearly the name of one: it forbids nothing. Raises UsageError.
+    """
+    if not path:
+        return None
+    policy, offered = read_policy(path), tuple(tools)
+    for line in policy.unmatched(offered) if offered else ():
+        if DID_YOU_MEAN in line:
+            click.echo(f"note: {path}: {line}", err=True)
+    return policy
 
 
 def read_policy(path: str) -> Policy:
@@ -24,8 +43,3 @@ def read_policy(path: str) -> Policy:
         raise UsageError(f"{path} is not TOML: {error}") from None
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from None
-
-
-def read_policy_option(path: str | None) -> dict[str, Policy]:
-    """Return the option `policy` of a verb, if a file was named."""
-    return {"policy": read_policy(path)} if path else {}

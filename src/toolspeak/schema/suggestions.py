@@ -16,6 +16,8 @@ MOST = 200
 LONGEST = 200
 """Of a name only so many letters are compared. A model, or a server, may write one of megabytes."""
 
+DID_YOU_MEAN = " Did you mean "
+
 
 def near(name: str, names: Iterable[str], *, at_most: int = 3) -> tuple[str, ...]:
     """Up to `at_most` of `names` that `name` was probably meant to be, the most likely first.
@@ -43,7 +45,7 @@ def misspelled(name: str, names: tuple[str, ...]) -> str:
 
 def did_you_mean(names: tuple[str, ...]) -> str:
     """` Did you mean 'a' or 'b'?`, or "" if there are no similar names."""
-    return f" Did you mean {' or '.join(repr(clipped(name, 200)) for name in names)}?" if names else ""
+    return f"{DID_YOU_MEAN}{' or '.join(repr(clipped(name, 200)) for name in names)}?" if names else ""
 
 
 def listed(names: Collection[str], at_most: int = 40) -> str:

@@ -94,11 +94,11 @@ def _explain(out: Out, prompt: list[Message], box: Any, options: dict[str, Any])
 
 def _decide(out: Out, prompt: list[Message], box: Any, options: dict[str, Any]) -> int:
     from ...verbs import decide
-    from ..policy_file import read_policy
+    from ..policy_file import policy_for
     from ..run_view import as_json, exit_code, show_hints, show_open
     from ..terminal import Progress, json_line
 
-    policy = read_policy(options["policy_file"]) if options["policy_file"] else None
+    policy = policy_for(options["policy_file"], box)
     model = model_by_name(options["model"], options["dialect"])
     progress = Progress()
     progress.waiting()
@@ -126,11 +126,11 @@ def _decide(out: Out, prompt: list[Message], box: Any, options: dict[str, Any]) 
 
 def _run(out: Out, prompt: list[Message], box: Any, options: dict[str, Any]) -> int:
     from ..call_approval import approver
-    from ..policy_file import read_policy
+    from ..policy_file import policy_for
     from ..run_view import Show, answer, as_json, exit_code, show_no_call, show_open
     from ..tool_sources import runnable
 
-    policy = read_policy(options["policy_file"]) if options["policy_file"] else None
+    policy = policy_for(options["policy_file"], box)
     approve = approver(policy, approve=options["approve"], as_json=options["as_json"])
     model = model_by_name(options["model"], options["dialect"])
     # Text before a call is not the answer, and only the end of a turn shows that. So piped text is held back until then.

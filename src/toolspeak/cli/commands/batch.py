@@ -137,19 +137,19 @@ def batch(
     """
     from ...batch.verbs import batch as run_batch
     from ..options import model_by_name
-    from ..policy_file import read_policy_option
+    from ..policy_file import policy_for
     from ..terminal import answers
     from ..tool_sources import kind_of, toolbox
 
     settings = {
         name: options[name] for name in ("concurrency", "tries", "retry_errors", "may_have_run", "shard", "system")
     }
-    settings |= read_policy_option(options["policy_file"])
     if not on_ray and (address or workers):
         raise click.UsageError("--address and --workers need --ray")
     with answers() as to:
         kind = kind_of(schema) if schema else None
         tools = toolbox(files) if files else ()
+        settings["policy"] = policy_for(options["policy_file"], tools)
         model_by_name(model, dialect)  # download it now, before a time limit runs
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         with _interruptible(to, as_json, BatchProgress(quiet=quiet)) as view:

@@ -93,7 +93,7 @@ def chat(files: tuple[str, ...], go_on: bool, **options: Any) -> None:
     """
     from .. import saved_conversations
     from ..call_approval import approver
-    from ..policy_file import read_policy
+    from ..policy_file import policy_for
     from ..terminal import answers
     from ..tool_sources import runnable, toolbox
 
@@ -103,7 +103,7 @@ def chat(files: tuple[str, ...], go_on: bool, **options: Any) -> None:
         messages = saved_conversations.messages(saved, path) if go_on else []
         files = files or saved_conversations.tools(saved)
         box = runnable(toolbox(files))
-        policy = read_policy(options["policy_file"]) if options["policy_file"] else None
+        policy = policy_for(options["policy_file"], box)
         ask = approver(policy, approve=options["approve"])
         model = model_of_saved(saved, options["model"], options["dialect"])
         talk = ChatSession(out, model, box, ask, options["system"], path, messages)

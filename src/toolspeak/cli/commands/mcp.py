@@ -50,12 +50,12 @@ def mcp(ctx: click.Context, files: tuple[str, ...], where: str | None, name: str
     if not files:
         raise click.UsageError("no tools: expected --tools FILE, such as --tools weather.py")
     from ...sources.mcp import server as serve
-    from ..policy_file import read_policy
+    from ..policy_file import policy_for
     from ..tool_sources import runnable, toolbox
 
-    policy = read_policy(policy_file) if policy_file else None
     with serve.quiet():
         box = runnable(toolbox(files))
+    policy = policy_for(policy_file, box)
     if where is None:
         serve.serve_stdio(box, name, policy)
         return

@@ -58,14 +58,15 @@ def resume(ctx: click.Context, file: str, files: tuple[str, ...], policy_file: s
     a limit ended the run or cut the answer.
     """
     from ...resume import play
-    from ..policy_file import read_policy
+    from ..policy_file import policy_for
     from ..run_view import Show, as_json, exit_code, show_open, watch
     from ..terminal import answers
     from ..tool_sources import runnable, toolbox
 
     with answers() as out:
         data = _read(file)
-        box, policy = runnable(toolbox(files)), read_policy(policy_file) if policy_file else None
+        box = runnable(toolbox(files))
+        policy = policy_for(policy_file, box)
         answered = list(_answers(options))
         if len(dict(answered)) < len(answered):
             raise click.UsageError("a call has two answers: give one answer per call")

@@ -73,13 +73,13 @@ def _settings(
     """Return the settings of a gateway for this page alone, and the key that opens it."""
     from ...gateway.access.keys import digest, new_key
     from ...gateway.config.settings import GatewaySettings, Key, PageSettings
-    from ..policy_file import read_policy
+    from ..policy_file import policy_for
     from ..tool_sources import runnable, toolbox
     from .serve import models_of
 
     key = new_key()
-    policy = read_policy(policy_file) if policy_file else None
-    tools = runnable(toolbox(files)) if policy else toolbox(files)
+    tools = runnable(toolbox(files)) if policy_file else toolbox(files)
+    policy = policy_for(policy_file, tools)
     page = PageSettings(live=LIVE, operators=(KEY,), tools=tools, policy=policy, reports=reports)
     settings = GatewaySettings(models_of(models or (default_model(),), None), port=port, ui=page)
     return replace(settings, keys=(Key(KEY, digest(key)),)), key
