@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,7 +21,17 @@ TOOLS = tuple(
     Tool(name, "", {"type": "object", "properties": dict.fromkeys(keys, TEXT), "required": [*keys]})
     for name, keys in {"write": ("path", "content"), "find": ("query",), "read": ("path",)}.items()
 )
-RAW = [d for d in TALKING if program(d, True).unbalanced and not isinstance(d.call[0], Tagged)]
+OTHER_FORMS = {
+    f"{d.name}, form {at}": (d, replace(d, name=f"{d.name}, form {at}", open="", close="", call=form, forms=()))
+    for d in TALKING
+    for at, form in enumerate(d.forms, 1)
+    if program(d, True).unbalanced[form]
+}
+"""Dialects with another form of their calls that has values without escapes, and as they would be with that form alone."""
+RAW = [
+    *(d for d in TALKING if program(d, True).unbalanced[d.call] and not isinstance(d.call[0], Tagged)),
+    *(written for _, written in OTHER_FORMS.values()),
+]
 """Dialects that write values without escapes."""
 TAGS = [d for d in RAW if any(isinstance(part, Tagged | Tree) for part in d.call)]
 QUOTING = [d for d in TAGS if any(isinstance(part, Tagged) and part.quote for part in d.call)]
@@ -52,7 +62,16 @@ CLOSERS = {
     "twice": "First\n{0}\nthen\n{0}\nthe end.",
 }
 
-read = partial(read_in_pieces, tools=TOOLS)
+
+def reader(d: Dialect) -> Dialect:
+    """The dialect that reads what `d` writes."""
+    return OTHER_FORMS.get(d.name, (d, d))[0]
+
+
+def read(d: Dialect, text: str) -> Reply:
+    return read_in_pieces(reader(d), text, TOOLS)
+
+
 dialects = pytest.mark.parametrize("d", TAGS, ids=lambda d: d.name)
 raw = pytest.mark.parametrize("d", RAW, ids=lambda d: d.name)
 
@@ -111,7 +130,7 @@ def test_no_beginning_of_such_a_call_runs_with_less(d: Dialect) -> None:
     right = [("write", {"path": "a.md", "content": content})]
     start = len(text) - len(closers(d)) - len(content)
     for end in range(start, len(text)):
-        assert whole(collect(stream(d, [text[:end]], TOOLS))) in ([], right), text[:end]
+        assert whole(collect(stream(reader(d), [text[:end]], TOOLS))) in ([], right), text[:end]
 
 
 @dialects
@@ -160,7 +179,7 @@ def test_the_next_call_is_awaited_up_to_a_limit(name: str) -> None:
         for chunk in (7, LIMIT * 2):
             text = written(d, content, last=True)
             chunks = [text[i : i + chunk] for i in range(0, len(text), chunk)]
-            assert bool(whole(collect(stream(d, chunks, TOOLS)))) == runs
+            assert bool(whole(collect(stream(reader(d), chunks, TOOLS)))) == runs
 
 
 @pytest.mark.parametrize("name", ["qwen3-coder", "glm47", "minimax-m3"])

@@ -49,7 +49,6 @@ class Decoder:
             tools=by_name, new_id=ids, stops=d.stop, ends=turn_ends(d), decoded=None if self.restorer else decoded
         )
         words = program(d, by_name != {}, thoughts != "keep")
-        self.state.unbalanced = words.unbalanced
         self.run = reply(self.state, words, prompt)
         self.dialect = d
         self.done = False

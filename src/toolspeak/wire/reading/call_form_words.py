@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, cast
 
 from ..dialect import NAME, JsonCall, Maybe, NumberedName, Part, Slot, Tagged
@@ -49,8 +50,12 @@ def words_of(parts: Form) -> tuple[str, ...]:
     return tuple(w for part in parts if isinstance(part, str) for w in literal_words(part))
 
 
-def before_name(parts: Form, other: tuple[str, ...]) -> tuple[str, ...]:
-    """The words right before a call's name; `other` if the call does not begin with words and its name."""
+def words_before_names(forms: Iterable[Form], other: tuple[str, ...]) -> dict[Form, tuple[str, ...]]:
+    """The words right before a call's name, for each form; `other` if it does not begin with words and its name."""
+    return {form: _before_name(form, other) for form in forms}
+
+
+def _before_name(parts: Form, other: tuple[str, ...]) -> tuple[str, ...]:
     before = parts[parts.index(NAME) - 1] if NAME in parts[1:] else None
     return literal_words(before) if isinstance(before, str) else other
 

@@ -274,9 +274,10 @@ def one_call(s: State, p: Program, form: Form, call: Call, eaten: int) -> Scan[N
                 yield from _maybe(s, p, part, call, rest)
             case _:
                 yield from _repeated(s, form[:i], call)
-                yield from _arguments(s, p, part, call, rest)
+                yield from _arguments(s, p, part, call, rest, p.call_words.get(form, p.call_words[p.d.call]))
         eaten = 0
     call.open_ended = call.open_ended or not isinstance(form[-1], str)
+    s.unbalanced = p.unbalanced.get(form, p.unbalanced[p.d.call])
     s.end_call(call)
 
 
@@ -384,13 +385,13 @@ def _maybe(s: State, p: Program, part: Maybe, call: Call, rest: Form) -> Scan[No
             yield from _slot(s, p, inner, call, (*part.parts[i + 1 :], *rest))
 
 
-def _arguments(s: State, p: Program, part: Arguments, call: Call, rest: Form) -> Scan[None]:
-    """Reads the arguments with the reader of their hole."""
+def _arguments(s: State, p: Program, part: Arguments, call: Call, rest: Form, words: tuple[str, ...]) -> Scan[None]:
+    """Reads the arguments with the reader of their hole. `words` come before the name of such a call."""
     if isinstance(part, Raw) and call.name is None:
         call.name = part.tool
         if (yield from follows(s, ())):
             raise Malformed("no code")
     s.start_call(call)
     schema = s.schema(call)
-    yield from ARGUMENTS[type(part)].read(s, part, schema, Tail(words_of(rest), p.after, p.again, p.call_words))
+    yield from ARGUMENTS[type(part)].read(s, part, schema, Tail(words_of(rest), p.after, p.again, words))
     call.filled = True

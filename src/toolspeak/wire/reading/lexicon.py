@@ -9,12 +9,12 @@ from functools import lru_cache
 from ..dialect import NAME, Dialect, Header, Json, JsonCall, Keywords
 from ..thought_tags import THOUGHT_TAGS, thought_tags
 from ..turn_heads import MODEL_LABEL, USER_LABELS, turn_heads
-from .call_form_words import before_name, first_words, value_closers
+from .call_form_words import first_words, value_closers, words_before_names
 from .head_words import bare_heads, body_begins, channels, route, vocabulary
 from .openers import Entry, call_openers, spelled
 from .prompt_tail import ending, within_thought
 from .source import Marks, literal_words, marks
-from .unbalanced_closers import pattern_of
+from .unbalanced_closers import patterns_of
 
 CALL, TEXT, CODE, HEAD, END, FRAME = "call", "text", "code", "head", "end", "frame"
 THINK, UNTHINK = "think", "unthink"
@@ -49,7 +49,7 @@ class Program:
     - `fresh` maps words that may come first (in a reply, or after a call or thought) to their kind; `inside` those in
       a text, `block` those in a code block
     - `after` may follow a call, `legal` a call that was not closed; `again` begins another call between the same
-      marks, and `call_words` come before a call's name; `value_closers` close a value between tags
+      marks, and `call_words` come before a call's name, for each form; `value_closers` close a value between tags
     - `unbalanced` matches openers and closers in a text, for calls whose values may contain them
     - `frames` are around texts, `beyond` may follow one, `beyond_fence` a call in a fence at the end of a reply; `frame_space` maps those of the dialect, with the newline that
       belongs to them, to the number of whitespace characters after them
@@ -113,8 +113,8 @@ class Program:
         self.comment_ends = _comment_ends(d)
         self.separators = _separators(d)
         self.value_closers = value_closers(d.call)
-        self.call_words = before_name(d.call, self.starts[:1])
-        self.unbalanced = pattern_of(d.call, self.call_words)
+        self.call_words = words_before_names((*d.forms, d.call), self.starts[:1])
+        self.unbalanced = patterns_of(self.call_words)
         self.unframed = (*(w for w, kind in self.fresh.items() if kind == FRAME), *(formal if not d.guard else ()))
 
     def _in_block(self) -> Marks:

@@ -10,6 +10,7 @@ The events of those calls are gone by then. The note `unbalanced-closers` says s
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from ..dialect import Keywords, Part, Tagged, Tree
@@ -46,7 +47,14 @@ class TextBehind(NamedTuple):
 NOTHING_BEHIND = TextBehind()
 
 
-def pattern_of(call: tuple[Part, ...], words: tuple[str, ...]) -> re.Pattern[str] | None:
+def patterns_of(
+    words: Mapping[tuple[Part, ...], tuple[str, ...]],
+) -> dict[tuple[Part, ...], re.Pattern[str] | None]:
+    """Those of `_pattern` for forms of a call with the words before their names."""
+    return {form: _pattern(form, before) for form, before in words.items()}
+
+
+def _pattern(call: tuple[Part, ...], words: tuple[str, ...]) -> re.Pattern[str] | None:
     """Matches an opener, and the closers, of a call with values without escapes; None for another call. `words` come
     before its name."""
     closes = [*map(_close, call)]
