@@ -21,6 +21,7 @@ from ..reading.object_names import add_name
 from ..reading.source import Malformed, Scan, at, expect, following
 from ..reading.state import State
 from . import json_args
+from .ignored_keys import FUNCTION, QUIET, Quiet, note_ignored, note_quiet
 from .misplaced_key import last_keys, misplaced
 
 MOST_PENDING = 4096
@@ -28,14 +29,8 @@ MOST_PENDING = 4096
 IDENTIFIER = re.compile(r"[^\W\d][\w.-]*").fullmatch
 """Matches possible tool names; anything else is text."""
 DIGITS = frozenset("-0123456789")
-QUIET = frozenset(["type", "id", "index", "object"])
-"""Keys that are not part of a call. Their values are noted, unless the tool has such a parameter."""
-FUNCTION = ('"function"', '""', "null")
-"""Types of a call that only say that it is one."""
 
 Pending = tuple[type[TextDelta] | type[ThoughtDelta], str]
-Quiet = tuple[str, str, int]
-"""A key that is not part of a call, its value, and its position."""
 
 
 @dataclass(slots=True)
@@ -130,7 +125,7 @@ def _name(s: State, o: _Object, key: str) -> Scan[None]:
         o.call.name = name
     elif name != o.call.name:
         s.note("other-name", name)
-    if not o.call.guard or o.filled:
+    if all((o.filled >= o.call.guard, not o.answer)):
         _start(s, o)
     return None
 
@@ -147,6 +142,7 @@ def _named(s: State, o: _Object, name: str) -> _Object:
     if o.call.guard and (not s.offered(name) or (o.call.strict and s.tools is None)):
         raise Malformed(f"{name!r} is no tool", "" if o.call.strict else name)
     if o.call.filled:
+        note_quiet(s, o.quiet, _properties(s, o))
         s.end_call(o.call)
         o = _Object(o.hole, Call(o.call.guard, o.call.strict), o.beyond)
     o.call.name = name
@@ -204,8 +200,6 @@ def _take_pending(o: _Object) -> list[Pending]:
 
 def _not_a_call(s: State, o: _Object) -> None:
     """There is no call: the object has a text, if it may."""
-    if o.filled and not o.call.filled:
-        _ignored(s, "arguments", "".join(o.arguments))
     o.answer = o.answer or (o.call.name is None and any(slot is TEXT for _, slot in (*o.hole.keys, *o.hole.also)))
     _emit_text(s, o)
 
@@ -244,7 +238,7 @@ def _arguments(s: State, o: _Object, key: str) -> Scan[None]:
     if o.answer:
         parts: list[str] = []
         yield from json_value(s, parts.append, s.note, beyond=o.beyond)
-        _ignored(s, key, "".join(parts))
+        note_ignored(s, key, "".join(parts))
     elif o.call.name is not None:
         _start(s, o)
         o.filled = True
@@ -306,7 +300,7 @@ def _id(s: State, o: _Object, key: str) -> Scan[None]:
         yield from json_value(s, digits.append, s.note, beyond=o.beyond)
         value = "".join(digits).strip()
     if o.id != value:
-        _ignored(s, key, o.id)
+        note_ignored(s, key, o.id)
     o.id = value
     if o.call.started:
         o.call.late_id = value
@@ -326,7 +320,7 @@ def _kind(s: State, o: _Object, key: str, kind: Kind) -> Scan[None]:
         return s.note("collapsed-call", word)
     if o.call.guard:
         raise Malformed(f"{word!r} is no kind of object")
-    return _ignored(s, key, word)
+    return note_ignored(s, key, word)
 
 
 def _inline_argument(s: State, o: _Object, key: str) -> Scan[None]:
@@ -358,29 +352,22 @@ def _properties(s: State, o: _Object) -> Collection[str]:
     return s.schema(o.call).get("properties") or ()
 
 
-def _ignored(s: State, key: str, value: str, place: int | None = None) -> None:
-    """Notes a value that is not part of the call, unless it is empty."""
-    if value not in ("", "null", '""', "{}"):
-        s.note("ignored-key", f"{key}: {value[:200]}", place)
-
-
 def _finish(s: State, o: _Object) -> None:
     call = o.call
-    if call.filled and not call.started and call.name is None:
-        return s.commit()
+    if all((call.filled, not call.started, call.name is None)):
+        return _end_without_call(s, o)
     if call.name is None and o.texts and not o.filled and CALL in dict(o.hole.also).values():
         o.answer = True  # the object may have calls or a text, and this one has a text
         _emit_text(s, o)
     if o.answer and not call.started:
         if not o.texts:
             raise Malformed("neither a call nor a text")
-        _note_quiet(s, o)
-        return s.commit()
+        return _end_without_call(s, o)
     doubtful = o.foreign or (s.tools is None and call.guard)
     if call.name is None or (doubtful and not call.started):
         raise Malformed("not a call")
     _start(s, o)
-    _note_quiet(s, o)
+    note_quiet(s, o.quiet, _properties(s, o))
     if not call.filled:
         s.emit_arguments("}" if o.pieces else "{}")
         call.filled = True
@@ -391,10 +378,9 @@ def _finish(s: State, o: _Object) -> None:
     return None
 
 
-def _note_quiet(s: State, o: _Object) -> None:
-    """Notes the unknown keys with their positions."""
-    for key, value, place in o.quiet:
-        if key in _properties(s, o):
-            s.note("unknown-key", key, place)  # it may have been meant as an argument
-        else:
-            _ignored(s, key, value, place)
+def _end_without_call(s: State, o: _Object) -> None:
+    """The object has a text or other calls, but is none: notes the parts of a call that it has."""
+    for key, value in (("name", o.call.name or ""), ("id", o.id), ("arguments", "".join(o.arguments))):
+        note_ignored(s, key, value)
+    note_quiet(s, o.quiet, _properties(s, o))
+    s.commit()
