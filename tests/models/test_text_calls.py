@@ -437,6 +437,19 @@ def test_a_call_with_words_on_both_sides_or_without_marks_is_text(text: str, nam
         assert (reply.text, reply.calls) == (text, ())
 
 
+@pytest.mark.parametrize("dialect", ts.dialects())
+@pytest.mark.parametrize("behind", [" is how I would do it.", "?", ", then I stop.", " // dry run only", " or {0}?"])
+def test_a_call_in_a_sentence_that_goes_on_is_text(dialect: str, behind: str) -> None:
+    """The dialect of the model is unknown, and others read the call as well, without the words behind it."""
+    call = write_calls([ts.ToolCall("call_1", "weather", {"city": "Xiamen"})], ts.dialect(dialect)).strip()
+    text = call + behind.format(call)
+    for size in (5, len(text)):
+        pieces = [text[at : at + size] for at in range(0, len(text), size)]
+        reply = ts.collect([event for came in heard(pieces) for event in came])
+        assert not [one for one in reply.calls if one.whole]
+        assert reply.text == text or "call-in-text" in {note.rule for note in reply.notes}
+
+
 @pytest.mark.parametrize("size", [4, 200_000])
 def test_a_long_answer_with_fences_is_read_in_all_dialects_where_a_passage_begins(
     size: int, monkeypatch: pytest.MonkeyPatch

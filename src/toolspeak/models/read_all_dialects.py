@@ -24,6 +24,7 @@ from ..wire.finding.model_names import known
 from ..wire.prompt.calls import write_calls
 from ..wire.prompt.template_capabilities import literals
 from ..wire.reading.collect import collect
+from ..wire.reading.doubtful import DOUBTFUL
 from ..wire.reading.lexicon import MARK
 
 LONGEST = 200_000
@@ -157,14 +158,19 @@ class Passage:
         return reading
 
     def _best(self, readings: Sequence[DialectReading], *, fit: bool = True) -> DialectReading | None:
-        """The one of these that reads whole calls of offered tools best, with arguments that `fit`."""
+        """The one of these that reads whole calls of offered tools best, with arguments that `fit`. None if a better one
+        finds a call doubtful: a dialect that does not know its surroundings may find it whole."""
         ranked: list[tuple[tuple[int, ...], DialectReading]] = []
+        doubts: list[tuple[int, ...]] = []
         for one in readings:
             reply = collect(one.events)
             if _acceptable(reply, self._tools, fit):
                 one.passage = self.text
                 ranked.append(((len(reply.calls), *rank(one.dialect, reply, self.text)), one))
-        return max(ranked, key=lambda one: one[0])[1] if ranked else None
+            elif any(note.rule in DOUBTFUL for call in reply.calls for note in call.notes):
+                doubts.append(rank(one.dialect, reply, self.text))
+        best = max(ranked, key=lambda one: one[0], default=None)
+        return best[1] if best and all(doubt <= best[0][1:] for doubt in doubts) else None
 
 
 def ready() -> bool:
