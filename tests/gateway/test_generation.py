@@ -91,10 +91,12 @@ def test_a_live_call_that_ends_badly_is_an_error(reply: list[Event]) -> None:
 
 
 @pytest.mark.parametrize("finish", ["stop", "length"])
-def test_a_live_call_that_ended_too_early_is_an_error(finish: Any) -> None:
-    """A later note says so, when its end was passed on."""
-    unbalanced = Noted(Note("unbalanced-closers", "</parameter> </function>"))
-    reply = [*called("weather", '{"days": 3}')[:-1], TextDelta("and more"), unbalanced, Finished(finish)]
+@pytest.mark.parametrize(
+    "note", [Note("unbalanced-closers", "</parameter> </function>"), Note("drafted-call", "</think>")]
+)
+def test_a_live_call_that_is_not_whole_after_all_is_an_error(note: Note, finish: Any) -> None:
+    """A later note says so, when its end was passed on: it ended too early, or was a draft."""
+    reply = [*called("weather", '{"days": 3}')[:-1], TextDelta("and more"), Noted(note), Finished(finish)]
     events = told(ASKED, native(reply, reply, reply), live=True)
     assert isinstance(events[-1], GenerationError)
     assert not any(isinstance(event, Finished) for event in events)

@@ -19,7 +19,7 @@ from ..schema.phrases import beginning, clipped
 from ..schema.suggestions import did_you_mean, listed, near
 from ..schema.value_count import has_more
 from ..types import Message, Note, Problem, Reply, Tool, ToolCall, Usage
-from ..wire.reading.doubtful import DOUBTFUL
+from ..wire.reading.doubtful import DOUBTFUL, DRAFTED
 from ..wire.reading.reply_size_limits import CALL_VALUES
 
 AT_LIMIT = Note("cut-call", "the reply reached the limit of its tokens")
@@ -84,6 +84,15 @@ CUT_AT_LIMIT = "the reply was cut off at its limit of tokens (finish reason `len
 def broken(call: ToolCall, finish: str = "") -> Problem:
     """The problem of a call whose text was cut, is no JSON object, or is ambiguous. `finish` is how its reply ended, ""
     if unknown."""
+    draft = next((note for note in call.notes if note.rule == DRAFTED), None)
+    if draft:
+        return Problem(
+            "",
+            "a call behind the thought",
+            beginning(call.json, 200),
+            f"The call to {call.name!r} was not run: it stood before {draft.detail}, which ends a thought, so it was a draft. "
+            "If you need the call, write it behind the thought; if not, answer in words.",
+        )
     why = next((note for note in call.notes if note.rule in DOUBTFUL), None)
     if why:
         reason = f" ({why.rule}: {why.detail})" if why.detail else f" ({why.rule})"

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from ..events import CallEnd, CallStart, Event, Finished, Noted, TextDelta
 from ..schema.phrases import beginning
 from ..types import Note
-from ..wire.reading.doubtful import UNBALANCED
+from ..wire.reading.doubtful import EARLIER_CALLS
 from ..wire.turn_heads import RULES
 
 LONGEST = 256
@@ -56,8 +56,8 @@ class InventedResults:
         for event in events:
             if isinstance(event, Finished):
                 out += self._ended(event)
-            elif _rule_of(event) == UNBALANCED:
-                out.append(event)  # the call ended too early, and its argument goes on with such a result
+            elif _rule_of(event) in EARLIER_CALLS:
+                out.append(event)  # such a result may be a part of the call's argument, or of a thought
             elif any((self._over, self._invented)):
                 out += [event] if isinstance(event, Noted) and event.note.at < 0 else []  # it is about the whole reply
                 self._invented = (self._invented + _text_of(event))[:LONGEST]

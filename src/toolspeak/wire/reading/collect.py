@@ -12,7 +12,7 @@ from ...events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Logpr
 from ...schema import nonblocking_json
 from ...schema.value_count import has_more
 from ...types import Finish, Message, Note, Reply, ToolCall, Usage
-from .doubtful import UNBALANCED
+from .doubtful import EARLIER_CALLS
 from .reply_size_limits import CALL_VALUES
 from .source import Decoded
 
@@ -96,7 +96,7 @@ class Collector:
             case Noted(note):
                 if self._opened:
                     self._opened[-1].notes.append(note)
-                if note.rule == UNBALANCED:
+                if note.rule in EARLIER_CALLS:
                     self._end_doubtful(note)
                 self._notes.append(note)
             case Logprobs(tokens):
@@ -105,7 +105,7 @@ class Collector:
                 pass
 
     def _end_doubtful(self, note: Note) -> None:
-        """One of the calls so far ended too early, so none is whole."""
+        """None of the calls so far is whole: one of them ended too early, or they were drafts."""
         for call in self._opened:
             call.whole = False
             if note not in call.notes:

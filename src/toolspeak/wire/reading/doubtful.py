@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 UNBALANCED = "unbalanced-closers"
-"""This rule is about all calls before it, which have ended already (`unbalanced_closers`)."""
+DRAFTED = "drafted-call"
+EARLIER_CALLS = frozenset((UNBALANCED, DRAFTED))
+"""These rules are about all calls before them, which have ended already (`unbalanced_closers`, `lone_closers`)."""
 DOUBTFUL = frozenset(
     [
         "doubled-key",

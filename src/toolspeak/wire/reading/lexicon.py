@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-from ..dialect import NAME, Dialect, Header, Json, JsonCall, Keywords
+from ..dialect import NAME, Dialect, Header, Keywords
 from ..thought_tags import THOUGHT_TAGS, thought_tags
 from ..turn_heads import MODEL_LABEL, USER_LABELS, turn_heads
+from .call_closers import call_closers, stray_closers, visible_closers
 from .call_form_words import first_words, value_closers, words_before_names
 from .head_words import bare_heads, body_begins, channels, route, vocabulary
 from .openers import Entry, call_openers, spelled
@@ -58,6 +59,7 @@ class Program:
     - `named`: a message may begin with only a tool's name
     - `turns` begin the turn of another role, with the words of which one follows them there; `turn_words` are they, and labels
     - `foreign` maps the openers of thoughts in tags that are none of the dialect to their closers; `around` ends one too
+    - `lone_closers` maps the closers of thoughts, also of those, to their openers
     - `unframed` ends a thought that was none; `closers` end a thought, `drafts` begin a call in one, `opening` are
       both
     - `separators` may stand between calls; `comment_ends` end a comment beside calls that are Python
@@ -105,9 +107,9 @@ class Program:
         self._foreign_thoughts()
         self.marks = marks(tuple(self.inside), "\n") if self.inside else None
         self.block = self._in_block()
-        self.strays = _strays(d) if calls else ()
-        self.closers_of_calls = _closers(d)
-        self.visible_closers = _visible_closers(d)
+        self.strays = stray_closers(d) if calls else ()
+        self.closers_of_calls = call_closers(d)
+        self.visible_closers = visible_closers(d)
         self.markers_of_calls = _markers(self.entries, whole=not self.visible_closers) - {*self.frames}
         self.again = _again(d)
         self.comment_ends = _comment_ends(d)
@@ -124,7 +126,7 @@ class Program:
         if not any(word[:1].isalpha() for word in self.tags):
             text.update(word for word, kind in self.inside.items() if kind in (THINK, UNTHINK))
             text.update(self.tags.values())
-        text.update(map("\n".__add__, self.foreign))
+        text.update((*map("\n".__add__, (*self.foreign, *self.lone_closers)), *self.lone_closers))
         return marks((*(word for word in self.inside if word not in text), self.body_opener, FENCE), "\n")
 
     def _after_unclosed(self, d: Dialect) -> tuple[str, ...]:
@@ -262,6 +264,24 @@ class Program:
         self.around = tuple(word for word in ends if word not in self.tags.values())
         self.fresh |= dict.fromkeys(self.foreign, THINK)
         self.inside |= {"\n" + word: THINK for word in self.foreign}
+        self._lone_closers()
+
+    def _lone_closers(self) -> None:
+        """What closes a thought that the prompt opened, in any tags."""
+        tags = {**THOUGHT_TAGS, **self.tags} if any((self.openers, self.starts)) else dict[str, str]()
+        pairs = {close: word for word, close in tags.items() if close}
+        ends = {UNTHINK, FRAME}
+        self.lone_closers = {
+            close: word
+            for close, word in pairs.items()
+            if {self.fresh.get(close, FRAME), self.inside.get(close, FRAME)} <= ends
+        }
+        calls = tuple(word for word in self.inside if word[0] == "\n")
+        for closer in self.lone_closers:
+            self.fresh.setdefault(closer, UNTHINK)
+            self.inside.setdefault(closer, UNTHINK)
+            if ("\n" + closer).startswith(calls):  # longer than the opener of a call in it, so it counts
+                self.inside.setdefault("\n" + closer, UNTHINK)
 
     def anew(self, now: str, prompt: str) -> bool:
         """Whether the reply, which begins in state `now`, starts something new rather than continuing a text."""
@@ -344,15 +364,6 @@ def _again(d: Dialect) -> str:
     return word if isinstance(word, str) and word.endswith(":") else ""
 
 
-def _strays(d: Dialect) -> tuple[str, ...]:
-    """The closers that a model may write once too often after a call."""
-    last = d.call[-1]
-    bracket = ["}"] if isinstance(last, JsonCall | Json) else [last.close] if isinstance(last, Keywords) else []
-    ends = literal_words(last)[-1:] if isinstance(last, str) else bracket
-    words = (*ends, *literal_words(d.close)[-1:])
-    return (*words, d.items[2].strip()) if d.items else (*words, "]") if d.guard else words
-
-
 def turn_ends(d: Dialect) -> tuple[str, ...]:
     """The marks of the end of a reply that close no call."""
     closers = (d.call[-1] if d.call else "", d.close, *(d.header.ends if d.header else ()))
@@ -369,27 +380,14 @@ def _comment_ends(d: Dialect) -> tuple[str, ...]:
     holes = [part for part in d.call if isinstance(part, Keywords)]
     if not any((hole.escapes, hole.assign) == (True, "=") for hole in holes):
         return ()
-    ends = ("\n", FENCE, *_closers(d))
+    ends = ("\n", FENCE, *call_closers(d))
     return (*ends, *(d.items[2].strip() + end for end in ends)) if d.items else ends
-
-
-def _closers(d: Dialect) -> tuple[str, ...]:
-    """What closes a call and its section, without brackets alone."""
-    last = d.call[-1]
-    words = (*(literal_words(last) if isinstance(last, str) else ()), *literal_words(d.close), *d.stop)
-    return tuple(word for word in words if len(word) > 2)
 
 
 def _markers(entries: Mapping[str, Entry], *, whole: bool) -> frozenset[str]:
     """The regular openers of calls that are no words. `whole`: they alone open a call."""
     formal = (word for word, entry in entries.items() if entry.formal > (whole & bool(entry.rest)))
     return frozenset(filter(MARKER, formal))
-
-
-def _visible_closers(d: Dialect) -> tuple[str, ...]:
-    """The closers of calls that are text where they close none; () if they are all marks of an end, which are dropped."""
-    last = literal_words(d.close) or (literal_words(d.call[-1]) if isinstance(d.call[-1], str) else ())
-    return () if {*last[-1:]} & {*d.stop} else tuple(word for word in _closers(d) if word not in d.stop)
 
 
 @lru_cache(512)

@@ -32,6 +32,7 @@ from .lexicon import (
     Program,
     route,
 )
+from .lone_closers import note_drafts
 from .next_mark import goes_on, mark, marked_to_its_end
 from .other_turns import MAY_END, turn
 from .quotations import CodeBlock, pass_quoted
@@ -48,6 +49,7 @@ def reply(s: State, p: Program, prompt: str | None) -> Scan[None]:
     """Reads the whole reply. Thoughts that are not separated stay in the text. If the prompt is unknown (`prompt` is
     None), a model that always thinks begins inside a thought, unless it opens one itself."""
     now, fresh = yield from _beginning(s, p, prompt or "", prompt is None)
+    s.unseen_thought = now != THINK
     block = CodeBlock()
     while True:
         if now == THINK:
@@ -102,6 +104,7 @@ def _beginning(s: State, p: Program, prompt: str, unknown: bool) -> Scan[tuple[s
 def minor_mark(s: State, p: Program, kind: str, word: str, space: str, block: CodeBlock) -> Scan[bool]:
     """Handles a mark that opens no call, thought or message, such as the end of a message or the fence of quoted text.
     Returns whether a call or a thought may begin right after it."""
+    yield from note_drafts(s, p, word, block)
     if kind in MAY_END and (yield from turn(s, p, kind, space, word, block)):
         return False
     if (yield from ends_message(s, p, kind, word)):
@@ -111,7 +114,7 @@ def minor_mark(s: State, p: Program, kind: str, word: str, space: str, block: Co
         s.ignored_call = False
         yield from skip(s, p.frame_space.get(word, 0))
         return True
-    if kind == UNTHINK and (close := _closer_of_thought(p)):
+    if all((kind == UNTHINK, word.strip() in p.unthink)) and (close := _closer_of_thought(p)):
         s.note("stray-closer", word.strip())
         s.emit_text("\n" if word[0] == "\n" else "")
         yield from skip(s, len(close) - len(close.rstrip()))

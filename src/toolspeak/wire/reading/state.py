@@ -120,6 +120,8 @@ class State(Source):
     """Matches what ends the surroundings of the current call, if these may show that it is an example."""
     foreign_closer: str = ""
     """What closes the thought that begins here, if it is in tags that are none of the dialect."""
+    unseen_thought: bool = True
+    """Whether the reply may have begun in a thought that a prompt opened, and is in it still."""
     has_text: bool = False
     """Whether there was any text."""
     text_before_call: bool = False
@@ -150,11 +152,6 @@ class State(Source):
                 self.unread.look(text)
             self.has_text |= not text.isspace()
         if all((self.call_count, self.fast_event is not ArgumentsDelta)):
-            self._read_behind(text)
-
-    def _read_behind(self, text: str) -> None:
-        """Takes note of what a text or a thought behind a call shows of it."""
-        if self.unbalanced:
             self.text_behind = self.text_behind.then(text, self.unbalanced)
 
     def emit_text(self, text: str) -> None:
@@ -170,7 +167,7 @@ class State(Source):
                     self.unread.look(text)
                 self.has_text |= not text.isspace()
             if self.call_count:
-                self._read_behind(text)
+                self.text_behind = self.text_behind.then(text, self.unbalanced)
             if self.pieces_type is not self.text_type:
                 self.flush_text()
                 self.pieces_type = self.text_type

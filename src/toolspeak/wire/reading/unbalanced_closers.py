@@ -24,24 +24,28 @@ NAME_END = r"(?:\">|\"(?=[^>])|>|(?=[\s<{]))(?=[^\"'`])"
 
 
 class TextBehind(NamedTuple):
-    """The text behind the last call: its `tail`, the number of openers in it without closers, and the first closers
-    without an opener."""
+    """The text behind the last call: its `tail`, the number of openers in it without closers, the first closers without an
+    opener, and whether anything in it is `visible`."""
 
     tail: str = ""
     depth: int = 0
     closers: str = ""
+    visible: bool = False
 
-    def then(self, text: str, pattern: re.Pattern[str]) -> TextBehind:
-        """The same with more text."""
+    def then(self, text: str, pattern: re.Pattern[str] | None) -> TextBehind:
+        """The same with more text. Without a pattern, only `visible` counts."""
         if self.closers:
             return self
+        visible = any((self.visible, not text.isspace()))
+        if pattern is None:
+            return self._replace(visible=True) if visible > self.visible else self
         seen, depth, end = self.tail + text, self.depth, 0
         for token in pattern.finditer(seen):
             end = token.end()
             if token["closers"] and not depth:
-                return TextBehind(closers=" ".join(token["closers"].split()))
+                return TextBehind(closers=" ".join(token["closers"].split()), visible=True)
             depth = max(0, depth - 1) if token["closer"] else depth + 1
-        return TextBehind(seen[max(end, len(seen) - LONGEST) :], depth)
+        return TextBehind(seen[max(end, len(seen) - LONGEST) :], depth, visible=visible)
 
 
 NOTHING_BEHIND = TextBehind()
