@@ -94,10 +94,8 @@ def test_the_official_client(functions: Path) -> None:
             assert done.structured_content == {"city": "Oslo", "people": 5}
             assert json.loads(done.content[0].text) == done.structured_content
             done = await client.call_tool("forecast", {"city": "Atlantis"})
-            assert (done.is_error, done.content[0].text) == (
-                True,
-                "the tool 'forecast' failed: ValueError: no such place",
-            )
+            failed = {"error": {"type": "ValueError", "message": "no such place"}}
+            assert (done.is_error, json.loads(done.content[0].text)) == (True, failed)
             done = await client.call_tool("forecast", {"town": "Oslo"})
             assert done.is_error
             assert "unknown argument" in done.content[0].text
@@ -106,6 +104,28 @@ def test_the_official_client(functions: Path) -> None:
             assert "Did you mean" in done.content[0].text
 
     asyncio.run(main())
+
+
+def test_what_an_exception_hides_from_a_model_it_hides_from_a_client(tmp_path: Path, functions: Path) -> None:
+    file = tmp_path / "failing.py"
+    file.write_text(
+        "from typing import Annotated\n\nimport toolspeak as ts\n\n"
+        'def plain() -> str:\n    """Fails."""\n    raise OSError("no route to postgres://app:pa55@db/x")\n\n'
+        '@ts.tool(show_errors=False)\ndef silent() -> str:\n    """Fails."""\n    raise OSError("disk 7 of host 12")\n\n'
+        'def keyed(token: Annotated[str, ts.Injected]) -> str:\n    """Fails."""\n    raise OSError(f"401 for {token}")\n\n'
+        'box = ts.Toolbox([plain, silent, keyed], inject={"token": "sk-very-secret-key"})\n'
+    )
+
+    async def talk() -> list[Any]:
+        async with official(Path(f"{file}:box")) as client:
+            return [await client.call_tool(name, {}) for name in ("plain", "silent", "keyed")]
+
+    done = asyncio.run(asyncio.wait_for(talk(), PATIENT))
+    plain, silent, keyed = (one.content[0].text for one in done)
+    assert all(one.is_error for one in done)
+    assert ("no route" in plain, "pa55" in plain) == (True, False)
+    assert ("failed" in silent, "disk 7" in silent) == (True, False)
+    assert ("401" in keyed, "sk-very-secret-key" in keyed) == (True, False)
 
 
 def test_with_a_policy_only_what_it_allows_runs(functions: Path, tmp_path: Path) -> None:

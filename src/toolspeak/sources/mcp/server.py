@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, cast
 
-from ...errors import ApprovalNeeded, MissingExtra, UsageError
+from ...errors import ApprovalNeeded, MissingExtra, ToolError, UsageError
 from ...models.http.address import is_loopback
 from ...policy.policy import Policy
 from ...tool_results import jsonable, message_of
@@ -80,7 +80,9 @@ def build_server(box: Toolbox, name: str = "toolspeak", policy: Policy | None = 
             beating.cancel()
         value: Any = result.value
         data = jsonable(value) if isinstance(value, dict) and len(result.text) < LIMIT else None
-        text = result.text if result.error is None else message_of(result.error)[:ERROR] + _advice(result.error)
+        # What a tool raised may contain secrets, or what `show_errors=False` hides: the text of the result does not.
+        refused = None if isinstance(result.error, ToolError) else result.error
+        text = message_of(refused)[:ERROR] + _advice(refused) if refused else result.text
         return t.CallToolResult(
             content=[t.TextContent(text=text)], structured_content=data, is_error=result.error is not None
         )
