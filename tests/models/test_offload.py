@@ -12,9 +12,11 @@ import pytest
 
 import toolspeak as ts
 from toolspeak import toolbox
+from toolspeak.drive import run_sync
+from toolspeak.models import offload
 from toolspeak.models.http import client
 from toolspeak.models.http.client import Http
-from toolspeak.models.offload import PlanEnd, next_effect
+from toolspeak.models.offload import LARGE, LONG, PlanEnd, next_effect, offloaded
 from toolspeak.models.scripted import Scripted
 from toolspeak.models.speaker import Speaker
 from toolspeak.plan import prompted
@@ -73,6 +75,43 @@ def test_a_short_call_of_a_schema_with_many_alternatives_is_checked_beside_the_l
     with pytest.raises(PlanEnd) as end:
         asyncio.run(next_effect(plan, reply, None, Ask(Request(tools=(tool,)))))
     assert (end.value.value != threading.get_ident()) is beside
+
+
+def test_the_event_loop_shares_the_interpreter_with_two_threads_at_most() -> None:
+    """It waits for a turn of each thread, several times in one request."""
+
+    async def go() -> tuple[set[int], set[int]]:
+        begun = threading.Event()
+
+        def work() -> int:
+            begun.wait()
+            return threading.get_ident()
+
+        works = [[asyncio.create_task(offloaded(size, work)) for _ in range(6)] for size in (LARGE, LONG)]
+        await asyncio.sleep(0)  # all are waiting for a thread
+        begun.set()
+        short, long = [set(await asyncio.gather(*some)) for some in works]
+        return short, long
+
+    short, long = asyncio.run(go())
+    assert len(short) == len(long) == 1
+    assert short != long
+
+
+@pytest.mark.parametrize("size", [LARGE, LONG])
+def test_work_may_wait_for_other_work(size: int) -> None:
+    """A validator of the user's may ask a model, and the plan that it is called in runs in one of the threads."""
+    assert asyncio.run(offloaded(size, lambda: run_sync(offloaded(size, lambda: 1)))) == 1
+
+
+def test_each_process_has_threads_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def both() -> tuple[int, int]:
+        parent = await offloaded(LARGE, threading.get_ident)
+        monkeypatch.setattr(offload.os, "getpid", lambda: -1)
+        return parent, await offloaded(LARGE, threading.get_ident)
+
+    parent, child = asyncio.run(both())
+    assert parent != child
 
 
 @pytest.mark.parametrize("form", [lambda text: ToolCall("1", "f", json.loads(text), text), lambda text: {"name": "f", "arguments": json.loads(text)}])  # fmt: skip

@@ -19,6 +19,7 @@ from aiohttp import web
 
 import toolspeak as ts
 from toolspeak import secret_removal
+from toolspeak.models.offload import LARGE
 from toolspeak.secret_removal import Secrets
 from toolspeak.sources import background_loop, pins
 from toolspeak.sources.mcp import limits, session
@@ -476,6 +477,31 @@ def test_an_answer_has_a_limit_of_values(result: dict[str, Any], why: str) -> No
     server = Hostile(tools_call=lambda self, message: {"result": result})
     with serving(server) as url, ts.mcp(url, timeout=PATIENT) as box, pytest.raises(ts.ToolError, match=why):
         box.call({"name": "act", "arguments": {"text": "x"}})
+
+
+@pytest.mark.parametrize("kind", ["text", "resource", "data"])
+@pytest.mark.parametrize("size", [10, LARGE])
+def test_large_answers_share_one_thread(monkeypatch: pytest.MonkeyPatch, kind: str, size: int) -> None:
+    """One of each answer's own would compete with the event loop for the interpreter."""
+    text, threads, real = "x" * size, list[str](), session.value_of
+
+    def noted(result: Any) -> Any:
+        threads.append(threading.current_thread().name)
+        return real(result)
+
+    monkeypatch.setattr(session, "value_of", noted)
+    block = (
+        {"type": "text", "text": text}
+        if kind == "text"
+        else {"type": "resource", "resource": {"uri": "a:b", "text": text}}
+    )
+    result = {"content": [], "structuredContent": {"x": text}} if kind == "data" else {"content": [block]}
+    server = Hostile(tools_call=lambda self, message: {"result": result})
+    with serving(server) as url, ts.mcp(url, timeout=PATIENT) as box:
+        for _ in range(2):
+            assert text in str(call(box))
+    assert len(set(threads)) == 1
+    assert ("work" in threads[0]) == (size == LARGE)
 
 
 def test_commas_in_texts_are_no_values() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..api.json_stream import dumped
 from ..api.sse_parser import CONTENT_TYPE
-from ..models.offload import LARGE, offloaded
+from ..models.offload import offloaded
 from ..schema.infer import as_tools
 from ..schema.suggestions import misspelled
 from ..types import Schema, Tool
@@ -124,9 +124,7 @@ class HttpExchange:
         """Return what `read` makes of a body and `tools`. A large body, or one with costly patterns, is read in a thread,
         because new tools take long to make. `beside` is the number of bytes that the body refers to, such as an earlier
         conversation."""
-        if self.reading_cost + beside < LARGE:
-            return read(body, self.tools)
-        return await asyncio.to_thread(read, body, self.tools)
+        return await offloaded(self.reading_cost + beside, read, body, self.tools)
 
     def tell_ignored(self, names: Sequence[str]) -> None:
         """Name, in headers, the fields of the body that have no effect, and the fields that some of them misspell."""

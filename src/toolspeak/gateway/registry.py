@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -70,7 +69,7 @@ class Served:
         self, request: Request, whole: bool, eager: Collection[str]
     ) -> AsyncGenerator[Event | Done[Reply]]:
         """Yield the events of a reply to a long conversation, which is read in a thread."""
-        read = await asyncio.to_thread(self._as_read, request)
+        read = await offloaded(request_size(request), self._as_read, request)
         async with aclosing(self._answered(*read, whole, eager)) as events:
             async for event in events:
                 yield event

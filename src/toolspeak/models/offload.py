@@ -2,12 +2,20 @@
 
 The duration is estimated by size in characters: rendering a prompt, and checking a reply, take about a microsecond per
 character. What a schema multiplies is added. The thread shares the interpreter with the loop, which gets its turn between steps of Python code.
+
+There are two such threads in a process. Threads with Python code take turns of 5 ms, so the loop, which waits for the
+interpreter several times in one request, waits for all of them each time: with six, a third of a second. More threads
+compute nothing sooner. Short work has a thread of its own, so that it does not wait for long work of others.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextvars
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
 from typing import Any, ParamSpec, TypeVar, cast
 
 from ..errors import ToolspeakError
@@ -21,6 +29,8 @@ T = TypeVar("T")
 
 LARGE = 100_000
 """The size in characters from which work runs in a thread."""
+LONG = 1_000_000
+"""The size from which it runs in the thread for long work."""
 ALTERNATIVES = 20
 """The alternatives to a token that its likelihood counts as."""
 PART = 50
@@ -29,7 +39,25 @@ PART = 50
 
 async def offloaded(size: int, work: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
     """Return the result of `work`, run in a thread if its `size` in characters is at least LARGE."""
-    return work(*args, **options) if size < LARGE else await asyncio.to_thread(work, *args, **options)
+    if size < LARGE:
+        return work(*args, **options)
+    if _offloading.get():
+        return await asyncio.to_thread(work, *args, **options)
+    context = contextvars.copy_context()
+    context.run(_offloading.set, True)
+    thread = _thread(os.getpid(), long=size >= LONG)
+    return await asyncio.get_running_loop().run_in_executor(thread, partial(context.run, work, *args, **options))
+
+
+_offloading: contextvars.ContextVar[bool] = contextvars.ContextVar("_offloading", default=False)
+"""True in code that runs in one of the threads. Such code may wait for other work (a validator that asks a model): that
+needs another thread."""
+
+
+@cache
+def _thread(process: int, *, long: bool) -> ThreadPoolExecutor:
+    """Return the thread for short or for long work. Each process has its own: threads do not survive a fork."""
+    return ThreadPoolExecutor(1, f"toolspeak-{'long' if long else 'short'}-work-{process}")
 
 
 async def model_text(value: Any, limit: int | None) -> str:
@@ -67,13 +95,13 @@ def close_plan(plan: Plan[Any]) -> None:
 
 
 def request_size(request: Request) -> int:
-    """Estimate the characters of a request, counted no further than LARGE; tools count by their number."""
+    """Estimate the characters of a request, counted no further than LONG; tools count by their number."""
     size = len(request.prompt or "") + PART * len(request.tools or ())
     for message in request.messages:
         size += PART
         for value in message.values():
             size += len(value) if isinstance(value, str) else content_size(value)
-        if size >= LARGE:
+        if size >= LONG:
             break
     return size
 

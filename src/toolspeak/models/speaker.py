@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
@@ -109,7 +108,7 @@ class Speaker(Wrapper[Model]):
     async def _played(self, plan: Plan[None], request: Request, begun: Effect | None = None) -> AsyncGenerator[Event]:
         """The events of a plan. One that is not begun renders the prompt of a long request, in a thread."""
         if begun is None:
-            begun = await asyncio.to_thread(self._first, plan, request)
+            begun = await offloaded(prompt_size(request), self._first, plan, request)
         async with aclosing(play(plan, self.model, begun=begun)) as events:
             async for event in events:
                 if not isinstance(event, Done):

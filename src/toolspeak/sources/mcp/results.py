@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import ToolError
 from ...schema import nonblocking_json
+from ...tool_results import plain_size
 from .limits import VALUES
 
 if TYPE_CHECKING:
@@ -26,6 +27,12 @@ def value_of(result: CallToolResult) -> Any:
     if result.structured_content is not None and (not text.strip() or _same(text, result.structured_content)):
         return result.structured_content
     return text
+
+
+def result_size(result: CallToolResult) -> int:
+    """Estimate the characters that `value_of` reads."""
+    texts = [getattr(getattr(block, "resource", block), "text", "") for block in result.content]
+    return plain_size([result.structured_content, *texts])
 
 
 def _same(text: str, data: Any) -> bool:

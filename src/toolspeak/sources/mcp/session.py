@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from urllib.parse import urlsplit
 
 from ...errors import InvalidTool, ToolError, ToolspeakError, UsageError
+from ...models.offload import offloaded
 from ...running import in_thread
 from ...schema.infer import AnyTool, as_tool
 from ...schema.phrases import clipped
@@ -27,7 +28,7 @@ from .config import McpAddress
 from .connection import Connection, listed
 from .limits import BoundedRequest
 from .logins import Logins, default_path
-from .results import value_of
+from .results import result_size, value_of
 from .server_identity import resolved
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ class Server:
         try:
             with request:
                 result = await call_tool(link.ready.result(), link.questions, name, arguments)
-            return await in_thread(lambda: self._value(result))
+            return await offloaded(result_size(result), self._value, result)
         except ValidationError as error:
             problem = self._invalid("result of a tool", error)
         except ToolError as error:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from ...api.upstream_errors import excerpt
 from ...errors import ToolError
-from ...running import in_thread
+from ...models.offload import offloaded
 from ...schema.nonblocking_json import loads_or
 from ...secret_removal import Secrets
 from ..definition_checks import refuse_unsendable
@@ -44,7 +44,7 @@ def function_of(
             answer = await exchange(sent, credentials, bounds)
         except ToolError as error:
             raise ToolError(secrets.out_of(f"{named.method.upper()} {named.path}: {error}")) from None
-        return await in_thread(lambda: _outcome(operation, answer, secrets, advice))
+        return await offloaded(len(answer.body), _outcome, operation, answer, secrets, advice)
 
     call.__name__ = call.__qualname__ = named.name
     call.__doc__ = operation.description
