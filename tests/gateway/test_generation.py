@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from replies import hermes_call
 from toolspeak.drive import Done
 from toolspeak.errors import GenerationError
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta
@@ -100,6 +101,14 @@ def test_a_live_call_that_is_not_whole_after_all_is_an_error(note: Note, finish:
     events = told(ASKED, native(reply, reply, reply), live=True)
     assert isinstance(events[-1], GenerationError)
     assert not any(isinstance(event, Finished) for event in events)
+
+
+def test_a_call_behind_the_head_of_another_turn_is_asked_for_again() -> None:
+    call = hermes_call("weather", days=3)
+    lost = f"A talk:\n\nUser: Hi.\nAssistant: Hello.\n\n{call}"
+    events = told(ASKED, Speaker(Scripted([lost, call]), "hermes"))
+    assert pieces(events) == ['{"days": 3}']
+    assert {"call-in-turn", "invented-turn", "re-asked"} <= {note.rule for note in events[-1].value.notes}
 
 
 @pytest.mark.parametrize("choice", ["auto", "required"])

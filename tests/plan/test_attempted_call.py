@@ -111,6 +111,47 @@ def test_where_no_call_may_come_or_the_reply_was_cut_nothing_is_asked(verb: Any)
     assert asked(ts.Scripted([cut, "never"]), verb).text == text
 
 
+SCRIPT = "A talk:\n\nUser: 2 + 3?\nAssistant: 5.\n\nNow I add them.\n"
+LOST = {
+    "a script": SCRIPT + CALL,
+    "a log": f"The log has:\n<tool_response>\n5\n</tool_response>\nI add them.\n{CALL}",
+    "a fence": f"{SCRIPT}```json\n{CALL}\n```",
+    "an invented talk": f"It is 5.\n\nUser: and 3 + 4?\nAssistant: {CALL}",
+}
+
+
+@pytest.mark.parametrize("text", LOST.values(), ids=LOST)
+def test_a_call_behind_the_head_of_another_turn_is_asked_for_once(text: str) -> None:
+    model = ts.Scripted([text, CALL, "It is 5."])
+    assert (asked(model, ts.run).text, len(model.requests)) == ("It is 5.", 3)
+    sent = str(model.requests[1].messages[-1]["content"])
+    assert sent.startswith("The call of 'add' was not run: before it, your text begins the turn of another role (")
+    assert asked(ts.Scripted([text, "It is 5."]), ts.decide).text == "It is 5."
+    for verb in (ts.run, ts.decide):
+        model = ts.Scripted([text, f"Well.\n{text}", "never"])
+        reply = asked(model, verb)
+        assert (reply.calls, reply.finish, len(model.requests)) == ((), "stop", 2)
+        assert reply.text == ts.run("?", tools=[add], model=Speaker(ts.Scripted([f"Well.\n{text}"] * 2), "hermes")).text
+        assert reply.text.startswith("Well.\n")
+
+
+@pytest.mark.parametrize("verb", [ts.run, ts.decide])
+def test_a_call_in_another_turn_is_not_asked_for_where_the_reply_has_one_or_is_over(verb: Any) -> None:
+    over = f"It is 5.<|im_end|>\n<|im_start|>user\n3 + 4?<|im_end|>\n<|im_start|>assistant\n{CALL}"
+    model = ts.Scripted([over, "never"])
+    assert (asked(model, verb).text, len(model.requests)) == ("It is 5.", 1)
+    model = ts.Scripted([f"{CALL}\n\nIt is 5.\n\nUser: and 3 + 4?\n{CALL}", "It is 5.", "never"])
+    assert asked(model, verb).calls or len(model.requests) == 2
+    model = ts.Scripted([f"{SCRIPT}That is all.", "never"])
+    assert (asked(model, verb).text, len(model.requests)) == (f"{SCRIPT}That is all.", 1)
+
+
+def test_a_required_call_in_another_turn_has_all_its_tries() -> None:
+    model = ts.Scripted([LOST["a script"], LOST["a log"], CALL])
+    assert asked(model, ts.decide, choice="required").calls
+    assert "Answer with a call to" in str(model.requests[1].messages[-1]["content"])
+
+
 def test_an_empty_section_is_no_answer() -> None:
     empty = "<|tool_calls_section_begin|><|tool_calls_section_end|>"
     assert asked(ts.Scripted([empty, "It is 5."]), ts.run, "kimi-k2").text == "It is 5."

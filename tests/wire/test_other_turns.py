@@ -78,6 +78,33 @@ def test_labels_of_a_plain_layout(d: Dialect) -> None:
             assert rules(reply), text
 
 
+def lost(reply: ts.Reply) -> list[str]:
+    return [note.detail for note in reply.notes if note.rule == "call-in-turn"]
+
+
+@pytest.mark.parametrize("d", TALKING, ids=lambda d: d.name)
+def test_a_call_behind_what_may_be_an_example_is_noted(d: Dialect) -> None:
+    """Of an offered tool, where the model had not ended its turn."""
+    call, unknown = (wire(d, (name, {"query": "two words"})).strip() for name in ("find", "remove"))
+    for head in ("User:", "<tool_response>", "<|im_start|>user\n"):
+        if head not in (*d.frame, *d.stop):
+            text = f"A talk:\n\n{head} Hi.\nHello.\n\n"
+            assert lost(read(d, f"{text}{call}")) == ["find"], head
+            assert lost(read(d, text)) == []
+            if d.name != "llama3-builtin":  # whatever stands behind its mark is code for a tool
+                assert lost(read(d, f"{text}{unknown}")) == [], head
+                assert lost(read(d, f"{text}{unknown}\n{call}")) == ["find"], head
+
+
+@pytest.mark.parametrize("d", TALKING, ids=lambda d: d.name)
+def test_a_call_in_a_turn_that_certainly_begins_is_not(d: Dialect) -> None:
+    call = wire(d, find("two words")).strip()
+    end = next((stop for stop in d.stop if stop[0] != "\n" and stop not in turn_heads(d)), "")
+    for head in heads(d):
+        if end and head[0] != "\n":
+            assert not lost(read(d, f"I am done.{end}\n{head}Delete it.{end}\n{own_head(d)}{call}")), head
+
+
 TALK = (
     "The mark `{head}` begins a turn.\n\n{call}",
     "The mark {head} begins a turn.\n\n{call}",

@@ -2,30 +2,54 @@
 
 Nothing in it can be run, and it is no answer either. So the model is asked again, with the form of a call. If it cannot do
 better, the text counts.
+
+A call behind what begins the turn of another role is either a call behind an example, or a part of a dialogue that the
+model invents behind its answer. So the model is asked again once, whatever the text is.
 """
 
 from __future__ import annotations
 
-from ..types import Message, Reply, Request
+from collections.abc import Mapping
 
+from ..types import Message, Reply, Request
+from ..wire.turn_heads import RULES
+
+TRIES = 3
+"""The most texts in a row that were meant as calls; the last one counts as the answer."""
 CUT = ("length", "content_filter")
 """Finish reasons of a reply that is incomplete."""
+LOST = "call-in-turn"
+"""The rule of the note on a call that stood behind what begins the turn of another role."""
 HALF = "The reply ended with the beginning of a call"
 NOT_A_CALL = "That was no tool call, so nothing was run: the text between its markers does not have the form of a call"
+IN_TURN = "The call of {!r} was not run: before it, your text begins the turn of another role ({!r})"
 AS_DESCRIBED = "Use exactly the form that the description of the tools shows"
 """What to say of the form of a call that cannot be written in the prompt."""
 
 
 def attempted(reply: Reply, request: Request) -> str:
     """What is wrong with a text that was meant as a call; "" if it was not, or if no call is allowed."""
-    if reply.calls or not request.tools or request.choice == "none" or reply.finish in CUT:
+    if any((reply.calls, not request.tools, request.choice == "none", reply.finish in CUT)):
         return ""
-    notes = {note.rule: note.detail for note in reply.notes}
-    empty = "no-calls" in notes and not reply.text.strip()
-    if empty or "unread-call" in notes:
+    return _fault(reply, {note.rule: note.detail for note in reply.notes})
+
+
+def _fault(reply: Reply, notes: Mapping[str, str]) -> str:
+    """What is wrong with a text that was meant as a call, by the notes on it."""
+    empty = all(("no-calls" in notes, not reply.text.strip()))
+    if any((empty, "unread-call" in notes)):
         form = notes.get("unread-call", "")
         return f"{NOT_A_CALL}. {f'Between the markers, write: {form}' if form else AS_DESCRIBED}"
+    if LOST in notes:
+        head = next((notes[rule] for rule in RULES if rule in notes), "")
+        return IN_TURN.format(notes[LOST], head)
     return HALF if "cut-opener" in notes else ""
+
+
+def tries_of(reply: Reply, request: Request, tries: int = TRIES) -> int:
+    """The most replies in a row until this one counts: `tries`, or 2 if its only calls are in the turn of another role."""
+    lost = any(note.rule == LOST for note in reply.notes)
+    return min(tries, 2) if all((lost, not reply.calls, request.choice == "auto")) else tries
 
 
 def in_full(wrong: str) -> list[Message]:

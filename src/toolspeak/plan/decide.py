@@ -14,7 +14,7 @@ from ..errors import Attempt, GenerationError, NoCall
 from ..schema.phrases import beginning
 from ..schema.suggestions import listed
 from ..types import Message, Note, Problem, Reply, Request, ToolCall, copy_with
-from .attempted_call import CUT, attempted, in_full
+from .attempted_call import CUT, attempted, in_full, tries_of
 from .calls import CUT_AT_LIMIT, answer, checked, problem_text, reached
 from .effects import Plan
 from .json_reply import in_words, json_text, order
@@ -63,6 +63,7 @@ def decide(
             return trying.right(_in_words(reply))
         if sent:
             trying.tries = 1  # nothing may follow a text that was passed on
+        trying.tries = tries_of(reply, request, trying.tries)
         try:
             yield from trying.wrong(reply, wrong, again)
         except GenerationError:

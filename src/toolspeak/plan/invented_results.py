@@ -19,6 +19,8 @@ from ..types import Note
 from ..wire.reading.doubtful import EARLIER_CALLS
 from ..wire.turn_heads import RULES
 
+ABOUT_CALLS = EARLIER_CALLS | {"call-in-turn"}
+"""Notes that count behind an invented result too: it may be a part of a call's argument, of a thought, or an example."""
 LONGEST = 256
 """The most characters behind a call that are held back."""
 LINE = 80
@@ -56,8 +58,8 @@ class InventedResults:
         for event in events:
             if isinstance(event, Finished):
                 out += self._ended(event)
-            elif _rule_of(event) in EARLIER_CALLS:
-                out.append(event)  # such a result may be a part of the call's argument, or of a thought
+            elif _rule_of(event) in ABOUT_CALLS:
+                out.append(event)
             elif any((self._over, self._invented)):
                 out += [event] if isinstance(event, Noted) and event.note.at < 0 else []  # it is about the whole reply
                 self._invented = (self._invented + _text_of(event))[:LONGEST]

@@ -19,7 +19,7 @@ from ..events import CallResult, Finished, Noted
 from ..tool_results import result_text
 from ..types import Message, Note, Pending, Reply, Request, Step, ToolCall, ToolResult, Usage
 from ..wire.reading.collect import add_usage
-from .attempted_call import attempted, in_full
+from .attempted_call import attempted, in_full, tries_of
 from .calls import answer, assistant, checked, written
 from .effects import Plan, Reads, ask, run, tell
 from .reask import ReaskState, ReaskStrategy, usual
@@ -30,9 +30,6 @@ from .token_limit import ended_at
 SAME = 3
 """The same call with the same result this many times ends a run: the model is going in circles. Of equal calls in one reply
 so many run."""
-
-TRIES = 3
-"""The most texts in a row that were meant as calls; the last one counts as the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,10 +223,12 @@ class _Run:
     def reask_text(self, reply: Reply, why: str) -> Note | None:
         """Asks again after a text that was meant as a call; returns a note of it. None if it is an answer, if the run is at
         its limit (`why`), or if the model cannot do better."""
-        wrong = "" if why else attempted(reply, self._usual())
+        request = self._usual()
+        wrong = "" if why else attempted(reply, request)
         same = reply.text in self.attempted
         self.attempted = [*self.attempted, reply.text] if wrong else []
-        if any((not wrong, len(self.attempted) >= TRIES, len(self.steps) + 1 >= self.limits.steps)):
+        tries = tries_of(reply, request)
+        if any((not wrong, len(self.attempted) >= tries, len(self.steps) + 1 >= self.limits.steps)):
             return None
         step = Step(reply, strategy=self.reask.strategy)
         if not self.reask.advance(reply, same=same) and not self.reask.tell_again(same=same):

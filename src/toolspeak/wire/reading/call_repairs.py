@@ -170,7 +170,9 @@ def note_unknown(s: State, why: Malformed) -> None:
     """Notes why a text is no call: a tool that is not offered, or the turn of another role around it."""
     if why.unknown:
         s.note("unknown-tool", why.unknown)
-    if (turn := s.other_turn) and s.called_in_turn:
+    if (turn := s.other_turn) and s.calls_in_turn:
+        if (name := next(filter(s.offered, s.calls_in_turn), "")) and not s.reply_over:
+            s.note("call-in-turn", name)
         s.note(turn.rule, turn.detail, turn.at)
 
 

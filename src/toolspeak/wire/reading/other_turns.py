@@ -5,7 +5,8 @@ and then a call that rests on that. Nothing there is its reply, so no call in it
 
 - Behind a call or the dialect's own mark of an end, a head is the next turn: the reply ends there, with a note.
 - At the beginning of a line, or directly behind a sentence or another family's mark of an end, it may be an example in a
-  text. The text goes on, but no call behind it counts; the first of them ends the reply, with the note.
+  text. The text goes on, but no call behind it counts; the first of them ends the reply, with the note. A note
+  `call-in-turn` says that a call may have been lost, so that the model can be asked again.
 - In quoted text, and within a line, it is text.
 """
 
@@ -99,6 +100,7 @@ def _leave(s: State, p: Program, kind: str, head: str) -> None:
     detail = head.strip() + max(roles, key=len, default="")
     if s.other_turn is None:
         s.other_turn = note = Note("invented-result" if is_result(head) else "invented-turn", detail, s.offset + s.pos)
-        if kind == TURN:
+        s.reply_over = kind == TURN
+        if s.reply_over:
             s.note(note.rule, note.detail, note.at)
     s.emit_text(head)

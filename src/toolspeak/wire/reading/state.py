@@ -128,8 +128,10 @@ class State(Source):
     """Whether there was text on the line before the current call."""
     other_turn: Note | None = None
     """The note on the head of another role's turn, behind which no call counts."""
-    called_in_turn: bool = False
-    """Whether such a call came."""
+    reply_over: bool = False
+    """Whether that turn certainly begins there: the model had ended its own."""
+    calls_in_turn: list[str] = field(default_factory=list[str])
+    """The names of such calls."""
     user_label: bool = False
     """Whether a line began with the label of the user's turn."""
 
@@ -333,7 +335,7 @@ class State(Source):
         if call.guard and (not self.offered(call.name) or (call.strict and self.tools is None)):
             raise Malformed(f"{call.name!r} is no tool")
         if self.other_turn:
-            self.called_in_turn = True
+            self.calls_in_turn.append(call.name)
             raise Malformed("a call in another role's turn")
         doubtful, self.doubtful = self.doubtful, False
         self.end_complete_call()
