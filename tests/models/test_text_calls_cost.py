@@ -12,12 +12,14 @@ import pytest
 import toolspeak as ts
 from cost import calls
 from properties import rotated
-from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, TextDelta
+from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta
+from toolspeak.models import unread_calls
 from toolspeak.models.calls_in_text import Listener
 from toolspeak.models.doubled_calls import DoubledCalls
 from toolspeak.models.http import Http
 from toolspeak.models.native import Native
 from toolspeak.models.scripted import Scripted
+from toolspeak.models.speaker import Speaker
 from toolspeak.schema import nonblocking_json
 from toolspeak.types import Request
 
@@ -88,6 +90,29 @@ def test_long_pieces_are_read_in_a_thread(monkeypatch: pytest.MonkeyPatch, size:
 
     assert asyncio.run(go()) == "words " * 2 * size
     assert seen == [apart] * 3
+
+
+@pytest.mark.parametrize(("count", "apart"), [(1, False), (128, True)])
+def test_a_hint_at_calls_in_another_dialect_is_looked_for_in_a_thread(
+    monkeypatch: pytest.MonkeyPatch, count: int, apart: bool
+) -> None:
+    """A reply of 128 calls in another dialect than the named one kept the event loop for 0.2 s at its end."""
+    here, seen, real = threading.get_ident(), list[bool](), unread_calls.like_a_call
+    Listener(REQUEST, None).hear(TextDelta("words"))  # the first text of all is read in a thread, however short
+
+    def noted(*arguments: Any) -> Any:
+        seen.append(threading.get_ident() != here)
+        return real(*arguments)
+
+    monkeypatch.setattr(unread_calls, "like_a_call", noted)
+    call = "<function=add><parameter=s>a</parameter></function>"
+    model = Speaker(Scripted([call * count]), "hermes")
+
+    async def go() -> list[str]:
+        return [event.note.rule async for event in model.stream(REQUEST) if isinstance(event, Noted)]
+
+    assert asyncio.run(go()) == ["like-a-call"]
+    assert seen == [apart]
 
 
 def test_arguments_are_parsed_only_to_be_compared_and_their_size_counts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,15 +43,13 @@ from .doubled_calls import DoubledCalls
 from .dropped_tools import dropped_tools
 from .leading_thought import LeadingThought
 from .offload import LARGE, offloaded, request_size
-from .read_all_dialects import TRIES, DialectReading, Passage, ready
+from .read_all_dialects import DIALECTS, TRIES, DialectReading, Passage, ready
 from .unread_calls import LONGEST, like_a_call, may_hold_calls, setting
 
 PASSAGES = 16
 """How many passages of a reply are read in all dialects: an answer may hold hundreds of fences."""
 FIRST, LATER = re.compile(r"\S"), re.compile(r"(?<=\n)[ \t]*[`<]")
 """Where a passage begins that may be a call: at the first word of a reply; behind words, at a fence or a tag."""
-DIALECTS = 100
-"""About how many there are."""
 SWALLOWED = ". It stands in the thought: the server's parser of thoughts took it for a part of that"
 """What to say of a call that a server sent as a thought."""
 ENDED = ("stop", "tool_calls")

@@ -29,6 +29,8 @@ from ..wire.reading.lexicon import MARK
 
 LONGEST = 200_000
 """Characters of the longest passage that is read in all dialects."""
+DIALECTS = 100
+"""About how many there are."""
 SLICE = 256
 TRIES = 2_000
 """How many openers of calls are tried in a reply, in all dialects together."""

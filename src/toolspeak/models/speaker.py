@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from ..dialects import get
 from ..drive import Done, play, reply_events
@@ -84,31 +84,25 @@ class Speaker(Wrapper[Model]):
 
     def stream(self, request: Request) -> AsyncGenerator[Event]:
         """The reply's events; see the protocol. Calls in other dialects than the one in which the model is asked count
-        too, unless the user named that."""
+        too; if the user named that, there is a note on them instead."""
         if not self.strategy.reads_all_dialects:
-            return self._stream(request, self.plan(request))
+            events = self._stream(request, self.plan(request))
+            return with_hint(events, request) if self.strategy.explicit else events
         listener = Listener(request, None, self.dialect)
         return with_calls_in_text(self._stream(request, _unrestored(self.plan(request), listener)), listener)
 
     def _stream(self, request: Request, plan: Plan[None]) -> AsyncGenerator[Event]:
         if prompt_size(request) >= LARGE:
             return self._played(plan, request)
-        effect = self._first(plan, request)
+        effect = plan.send(None)
         if isinstance(effect, Ask) and not effect.recorded:  # its only step
             return reply_events(effect, self.model)
         return self._played(plan, request, effect)
 
-    def _first(self, plan: Plan[None], request: Request) -> Effect:
-        """The first step of a plan, of one that is prompted the only one."""
-        effect = plan.send(None)
-        if not self.strategy.explicit:
-            return effect
-        return with_hint(effect, request) if isinstance(effect, Ask) else effect
-
     async def _played(self, plan: Plan[None], request: Request, begun: Effect | None = None) -> AsyncGenerator[Event]:
         """The events of a plan. One that is not begun renders the prompt of a long request, in a thread."""
         if begun is None:
-            begun = await offloaded(prompt_size(request), self._first, plan, request)
+            begun = await offloaded(prompt_size(request), plan.send, None)
         async with aclosing(play(plan, self.model, begun=begun)) as events:
             async for event in events:
                 if not isinstance(event, Done):
@@ -128,8 +122,9 @@ def _unrestored(plan: Plan[None], listener: Listener) -> Plan[None]:
     """The plan, which asks once, without what restores broken markers: the listener does that, after it has looked for
     calls."""
     effect = plan.send(None)
-    if isinstance(effect, Ask) and isinstance(effect.read, Restored):
-        listener.restorer = effect.read.restorer
-        effect = replace(effect, read=effect.read.read)
+    reads = getattr(effect, "read", None)
+    if isinstance(reads, Restored):
+        listener.restorer = reads.restorer
+        effect = replace(cast("Ask", effect), read=reads.read)
     yield effect
     plan.close()

@@ -9,22 +9,23 @@ of one of its parameters where an argument would be.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from itertools import chain
 from typing import Any
 
 from ..events import CallStart, Event, Finished, Noted, TextDelta
 from ..plan.calls import checked
-from ..plan.effects import Ask
 from ..schema.suggestions import did_you_mean, near
-from ..types import Note, Reply, Request, Tool, ToolCall, copy_with
+from ..types import Note, Reply, Request, Tool, ToolCall
 from ..wire.decode import Decoder
 from ..wire.dialect import Dialect
 from ..wire.finding.model_names import known
 from ..wire.prompt.template_capabilities import literals
 from ..wire.reading.collect import collect
-from .read_all_dialects import TRIES, DialectReading, markers, rank
+from .offload import LARGE, offloaded
+from .read_all_dialects import DIALECTS, TRIES, DialectReading, markers, rank, ready
 
 LONGEST = 20_000
 """Characters of the longest text that is looked through."""
@@ -132,27 +133,24 @@ def _signs(tool: Tool[..., Any]) -> Iterator[str]:
     yield rf"[\"'](?:{KEYS})[\"']\s*:\s*[\"']{name}[\"'][\s\S]{{0,{NEAR}}}?[\"'](?:{keys})\\?[\"']\s*:"
 
 
-def with_hint(ask: Ask, request: Request) -> Ask:
-    """The question with a reading that leaves a note where the text looks like a call in another dialect."""
-    read, text, tools = ask.read, "", request.tools or ()
-    if read is None or not may_hold_calls(request):
-        return ask
-    if request.choice == "none":
-        return ask
+def with_hint(events: AsyncGenerator[Event], request: Request) -> AsyncGenerator[Event]:
+    """The events, with a note where the text of a reply without calls looks like a call in another dialect."""
+    return _hinting(events, request) if may_hold_calls(request) and request.choice != "none" else events
 
-    def hinting(event: Event | None) -> Iterator[Event]:
-        nonlocal text, tools
-        for output in read(event):
-            if isinstance(output, TextDelta):
-                text += output.text if len(text) <= LONGEST else ""
-            elif isinstance(output, CallStart):
+
+async def _hinting(events: AsyncGenerator[Event], request: Request) -> AsyncGenerator[Event]:
+    text, tools = "", request.tools or ()
+    async with aclosing(events) as source:
+        async for event in source:
+            if isinstance(event, TextDelta):
+                text += event.text if len(text) <= LONGEST else ""
+            elif isinstance(event, CallStart):
                 tools = ()
-            elif isinstance(output, Finished):
-                note = like_a_call(text, tools, output.finish) if tools else None
-                yield from [Noted(note)] if note else []
-            yield output
-
-    return copy_with(ask, read=hinting)
+            elif isinstance(event, Finished) and tools:
+                size = DIALECTS * len(text) if ready() else LARGE
+                if note := await offloaded(size, like_a_call, text, tools, event.finish):
+                    yield Noted(note)
+            yield event
 
 
 def may_hold_calls(request: Request) -> bool:
