@@ -40,6 +40,7 @@ from ..wire.dialect import Dialect
 from ..wire.finding.always_thinking import first_closer
 from ..wire.reading.marker_restoring import Restorer
 from .doubled_calls import DoubledCalls
+from .drafted_calls import DraftedCalls
 from .dropped_tools import dropped_tools
 from .leading_thought import LeadingThought
 from .offload import LARGE, offloaded, request_size
@@ -85,6 +86,7 @@ class Listener:
         self._text = self._thought = ""
         self._how = ""
         self._doubled = DoubledCalls()
+        self._drafts = DraftedCalls() if own_server else None
         self._stray = StrayMarkers()  # a server may read a call and leave its markers
         self.restorer: Restorer | None = None
         """Restores the markers that were broken in the prompt, after calls were looked for: a copy is no call."""
@@ -105,7 +107,8 @@ class Listener:
 
     def hear(self, event: Event) -> list[Event]:
         """The events that take the place of one of the server's."""
-        events = self._events(event)
+        drafts = self._drafts.feed(event) if self._drafts else []
+        events = [*drafts, *self._events(event)]
         return self.restorer.feed(events) if self.restorer else events
 
     def _events(self, event: Event) -> list[Event]:

@@ -82,9 +82,9 @@ class Native(Wrapper[Model]):
 
 
 def _unread(event: Event) -> bool:
-    """Whether it says that a text was meant as a call. The text of a hosted API is not judged: its server reads calls."""
+    """Whether it says that a text was meant as a call, or has one. The text of a hosted API is not judged: its server reads calls."""
     match event:
         case Noted(note):
-            return note.rule == "unread-call"
+            return note.rule in ("unread-call", "call-in-turn")
         case _:
             return False
