@@ -21,7 +21,7 @@ CACHES = {
     "formats": 16_000_000,
     "indexes": 96_000_000,
     "words": 35_000_000,
-    "answer": 25_000_000,
+    "answer": 13_000_000,
 }
 """What the caches may hold, as docs/explanation/security.md has it."""
 CHAT = "/v1/chat/completions"

@@ -43,14 +43,14 @@ def _image() -> dict[str, Any]:
 
 
 ANSWERS: dict[str, tuple[int, Any]] = {
-    "values": (190_000, lambda n: {"content": [], "structuredContent": {"x": [1] * n}}),
-    "names": (190_000, lambda n: {"content": [], "structuredContent": {f"k{i}": i for i in range(n)}}),
-    "rows": (20_000, lambda n: {"content": [], "structuredContent": {"x": [{"a": i, "b": "y", "c": []} for i in range(n)]}}),
-    "blocks": (9_900, lambda n: {"content": [_text(f"{i}") for i in range(n)]}),
-    "images": (9_900, lambda n: {"content": [_image()] * n}),
+    "values": (95_000, lambda n: {"content": [], "structuredContent": {"x": [1] * n}}),
+    "names": (95_000, lambda n: {"content": [], "structuredContent": {f"k{i}": i for i in range(n)}}),
+    "rows": (15_000, lambda n: {"content": [], "structuredContent": {"x": [{"a": i, "b": "y", "c": []} for i in range(n)]}}),
+    "blocks": (4_900, lambda n: {"content": [_text(f"{i}") for i in range(n)]}),
+    "images": (4_900, lambda n: {"content": [_image()] * n}),
     "a long text": (14_000_000, lambda n: {"content": [_text("x " * (n // 2))]}),
     "too many values": (700_000, lambda n: {"content": [], "structuredContent": {"x": [1] * n}}),
-    "too many blocks": (40_000, lambda n: {"content": [_text("x")] * n}),
+    "too many blocks": (30_000, lambda n: {"content": [_text("x")] * n}),
 }  # fmt: skip
 """What a call may be answered with: how many of something, and the result with so many."""
 WORD, GZIP = "a word", "gzip"

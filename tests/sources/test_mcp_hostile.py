@@ -20,6 +20,7 @@ from aiohttp import web
 import toolspeak as ts
 from toolspeak import secret_removal
 from toolspeak.models.offload import LARGE
+from toolspeak.schema import nonblocking_json
 from toolspeak.secret_removal import Secrets
 from toolspeak.sources import background_loop, pins
 from toolspeak.sources.mcp import limits, session
@@ -344,9 +345,13 @@ def test_the_questions_of_a_call_have_a_limit(slow: bool, answered: int) -> None
 # ------------------------------------------------------------------ many tools
 
 
-def test_a_page_may_not_have_more_tools_than_a_list() -> None:
-    tools = [{**TOOL, "name": f"t{at}"} for at in range(20_001)]
-    with serving(Hostile(tools_list={"result": {"tools": tools}})) as url:
+def test_pages_may_not_have_more_tools_than_a_list() -> None:
+    def page(server: Hostile, message: dict[str, Any]) -> dict[str, Any]:
+        begin = int((message.get("params") or {}).get("cursor", 0))
+        tools = [{**TOOL, "name": f"t{begin + at}"} for at in range(10_001)]
+        return {"result": {"tools": tools, "nextCursor": str(begin + len(tools))}}
+
+    with serving(Hostile(tools_list=page)) as url:
         with pytest.raises(ts.ToolError, match="lists more than 20,000 tools"):
             tools_of(url).open()
 
@@ -437,7 +442,7 @@ for line in sys.stdin:
         continue
     head = b'{"jsonrpc": "2.0", "id": ' + json.dumps(asked["id"]).encode() + b', "result": '
     if asked["method"] == "tools/call":
-        text = {"byte": b'"a\xff"', "half": b'"a\\ud83d"', "nothing": b"]", "many": b"[" + b"1," * 200_001 + b"1]"}[asked["params"]["arguments"]["how"]]
+        text = {"byte": b'"a\xff"', "half": b'"a\\ud83d"', "nothing": b"]", "many": b"[" + b"1," * 100_001 + b"1]"}[asked["params"]["arguments"]["how"]]
         body = b'{"content": [{"type": "text", "text": ' + text + b"}]}"
     elif asked["method"] == "tools/list":
         body = json.dumps({"tools": [TOOL]}).encode()
@@ -461,15 +466,15 @@ def test_half_a_character_is_replaced_and_what_cannot_be_read_fails_at_once(tmp_
             assert "a\ufffd" in str(box.call({"name": "cut", "arguments": {"how": how}}))
         with pytest.raises(ts.ToolError, match="the server's response is not valid"):
             box.call({"name": "cut", "arguments": {"how": "nothing"}})
-        with pytest.raises(ts.ToolError, match="more than 200,000 values"):
+        with pytest.raises(ts.ToolError, match="more than 100,000 values"):
             box.call({"name": "cut", "arguments": {"how": "many"}})
 
 
 @pytest.mark.parametrize(
     ("result", "why"),
     [
-        ({"content": [], "structuredContent": {"names": [1] * 200_001}}, "more than 200,000 values"),
-        ({"content": [{"type": "text", "text": ""}] * 10_001}, "more than 10,000 content blocks"),
+        ({"content": [], "structuredContent": {"names": [1] * 100_001}}, "more than 100,000 values"),
+        ({"content": [{"type": "text", "text": ""}] * 5_001}, "more than 5,000 content blocks"),
     ],
 )
 def test_an_answer_has_a_limit_of_values(result: dict[str, Any], why: str) -> None:
@@ -502,6 +507,25 @@ def test_large_answers_share_one_thread(monkeypatch: pytest.MonkeyPatch, kind: s
             assert text in str(call(box))
     assert len(set(threads)) == 1
     assert ("work" in threads[0]) == (size == LARGE)
+
+
+def test_a_long_list_of_tools_is_counted_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its characters are counted, which was one step for 16 MB."""
+    steps, real = list[int](), nonblocking_json._encode
+
+    def noted(value: Any) -> str:
+        steps.append(len(text := real(value)))
+        return text
+
+    monkeypatch.setattr(nonblocking_json, "_encode", noted)
+    tools = [{**TOOL, "name": f"act{number}", "description": "x" * 1_000} for number in range(500)]
+    with (
+        serving(Hostile(tools_list={"result": {"tools": tools}})) as url,
+        ts.mcp(url, timeout=PATIENT, pins=False) as box,
+    ):
+        assert len(box) == 500
+    assert sum(steps) > 500_000
+    assert max(steps) <= nonblocking_json.PIECE + 2
 
 
 def test_commas_in_texts_are_no_values() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
 import os
 import re
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from ...api.upstream_errors import excerpt
 from ...errors import MissingExtra, ToolError, UsageError
+from ...schema.nonblocking_json import dumps
 from ...secret_removal import Secrets
 from .config import NO_SDK, McpAddress
 from .limits import LARGEST, current
@@ -290,7 +290,7 @@ async def listed(client: Client) -> list[dict[str, Any]]:
             raise ToolError(f"the server lists more than {TOOLS:,} tools")
         fields = {"name", "title", "description", "input_schema", "output_schema", "annotations"}
         tools += [tool.model_dump(mode="json", by_alias=True, exclude_none=True, include=fields) for tool in page.tools]
-        size += len(json.dumps(tools[-len(page.tools) :])) if page.tools else 0
+        size += len(dumps(tools[-len(page.tools) :])) if page.tools else 0
         if size > LARGEST:
             raise ToolError(f"the server's list of tools has more than {LARGEST:,} characters")
         cursor = page.next_cursor

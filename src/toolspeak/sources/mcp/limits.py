@@ -17,9 +17,10 @@ from ...schema.value_count import ValueCounter
 
 LARGEST = 16 * 1024 * 1024
 """The most bytes of one line over standard output, and of all responses over HTTP to one request."""
-VALUES, BLOCKS = 200_000, 10_000
-"""The most values of JSON in one line over standard output, and in all responses over HTTP to one request; and the most
-content blocks of a result. The interpreter does nothing else while the SDK parses them."""
+VALUES, BLOCKS = 100_000, 5_000
+"""The most values of JSON in one line over standard output, and in all responses over HTTP for one page of an answer; and the most
+content blocks of a result. The interpreter does nothing else while the SDK parses them, which takes up to half a
+microsecond a value and 10 a block."""
 FLOOD = 16 * LARGEST
 """The most bytes per minute that a process may write, or that a server over HTTP may send unasked: all servers share one
 thread."""
@@ -99,8 +100,9 @@ class BoundedRequest:
             raise self.broken(f"the answer broke off more than {TRIES} times")
 
     def answered(self) -> None:
-        """Begin to count the tries of the next page of the answer."""
+        """Begin to count the tries and the values of the next page of the answer."""
         self._tries = 0
+        self._values = ValueCounter()
 
     def received(self, part: bytes) -> None:
         size = len(part)
