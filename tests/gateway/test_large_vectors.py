@@ -8,6 +8,8 @@ import threading
 import tracemalloc
 from array import array
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
@@ -15,6 +17,10 @@ import pytest
 
 from toolspeak.api import embeddings, json_stream
 from toolspeak.api.embeddings import Vectors
+from toolspeak.batch.formats import OpenAIBatch
+from toolspeak.batch.row import OutputRow
+from toolspeak.gateway.batches.line_request import LineResponse
+from toolspeak.gateway.batches.outputs import _File
 from toolspeak.models.offload import LARGE
 from toolspeak.models.scripted import Scripted
 from toolspeak.schema import nonblocking_json
@@ -83,6 +89,44 @@ def test_vectors_are_read_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     assert embeddings.read_body(raw, COUNT) == Vectors((array("d", ROW),) * COUNT, 5)
     assert len(spans) >= COUNT
     assert max(spans) <= embeddings.VECTOR
+
+
+def test_lines_of_a_batch_are_written_and_read_in_steps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    body = {"data": [{"index": at, "embedding": [*ROW]} for at in range(COUNT)]}
+    written: list[int] = []
+    read: list[int] = []
+    encode, scan = nonblocking_json._encode, nonblocking_json._Walker.scan
+
+    def encoded(value: Any) -> str:
+        written.append(len(text := encode(value)))
+        return text
+
+    def scanned(self: Any, text: str, at: int) -> tuple[Any, int]:
+        value, end = scan(self, text, at)
+        if at not in self._large:
+            read.append(end - at)
+        return value, end
+
+    monkeypatch.setattr(nonblocking_json, "_encode", encoded)
+    monkeypatch.setattr(nonblocking_json._Walker, "scan", scanned)
+    line = OpenAIBatch().encode(OutputRow("a", response={"status_code": 200, "body": body}))
+    assert OpenAIBatch().decode(line)["response"]["body"] == body
+    assert OpenAIBatch().key(line) == "a"
+    assert LineResponse(200, {}, json.dumps(body).encode()).value == body
+    store: Any = SimpleNamespace(content=lambda key: tmp_path / key)
+    with _File(store) as file:
+        file.write({"custom_id": "a", "response": {"body": body}})
+    assert len(written) >= 2 * COUNT
+    assert len(read) >= 3 * COUNT
+    assert max(*written, *read) <= nonblocking_json.PIECE
+
+
+def test_a_line_of_a_batch_may_nest_deeper_than_a_body() -> None:
+    deep: Any = "x" * LARGE
+    for _ in range(nonblocking_json.DEEPEST):
+        deep = [deep]
+    record = OutputRow("a", response={"status_code": 200, "body": deep})
+    assert OpenAIBatch().decode(OpenAIBatch().encode(record))["response"]["body"] == deep
 
 
 @pytest.mark.parametrize("form", ["openai", "ollama"])

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from ..errors import UsageError
+from ..schema import nonblocking_json
 from .parquet import Parquet
 from .row import OutputRow, RecordLines
 
@@ -71,10 +72,21 @@ class OpenAIBatch(JsonLines):
             error = {"code": record.kind, "message": (record.error or "").partition(": ")[2]}
         name = hashlib.sha256(str(record.id).encode("utf-8", "surrogatepass")).hexdigest()[:24]
         line = {"id": f"batch_req_{name}", "custom_id": record.id, "response": record.response, "error": error}
-        return json.dumps(line, ensure_ascii=False)
+        return nonblocking_json.dumps(line)
+
+    def decode(self, line: str) -> dict[str, Any]:
+        return parsed_in_steps(line)
 
     def key(self, line: str) -> str:
-        return str(json.loads(line)["custom_id"])
+        return str(self.decode(line)["custom_id"])
+
+
+def parsed_in_steps(text: str) -> Any:
+    """Parse JSON of any size, such as thousands of vectors, in small steps: other threads wait during each."""
+    try:
+        return nonblocking_json.loads(text, values=len(text), piece=nonblocking_json.PIECE)
+    except RecursionError:  # a body nests as deep as it may, and here it is inside of another value
+        return json.loads(text)
 
 
 FORMATS: dict[str, type[Format]] = {"jsonl": JsonLines, "parquet": Parquet, "openai": OpenAIBatch}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...batch.formats import parsed_in_steps
 from ..http_exchange import Message, Scope
 
 
@@ -21,7 +21,7 @@ class LineResponse:
     @property
     def value(self) -> Any:
         """The body, parsed as JSON."""
-        return json.loads(self.body)
+        return parsed_in_steps(self.body.decode())
 
     @property
     def retry_after(self) -> float | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing import Any
 from ...api import batches as api
 from ...batch.store import MANIFEST, read_records
 from ...files import replacing
+from ...schema import nonblocking_json
 from ..storage.batch_store import BatchStore
 from .lines import read_items
 
@@ -77,7 +77,7 @@ class _File:
         if self._file is None:
             self._context = replacing(self._path)
             self._file = self._context.__enter__()
-        data = json.dumps(line, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+        data = nonblocking_json.dumps(line).encode("utf-8", "backslashreplace") + b"\n"
         self._file.write(data)
         self.size += len(data)
 

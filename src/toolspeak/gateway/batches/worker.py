@@ -35,6 +35,7 @@ from ...batch.store import open_store
 from ...batch.summary import Summary
 from ...errors import ModelError, ModelUnreachable, RateLimited, Refused, UsageError
 from ...files import locked
+from ...schema import nonblocking_json
 from ..storage.batch_store import BatchStore, Described
 from .line_request import LineResponse
 from .lines import CheckedLines, check_lines, read_items
@@ -305,7 +306,9 @@ class BatchWorker:
         if body.get("stream"):
             refused = Refused("stream: not supported in a batch", code="invalid_value", param="stream")
             return _outcome(row, LineResponse(400, {}, json.dumps(_error(refused)).encode()))
-        answering = self._ask(batch.owner, batch.body["endpoint"], json.dumps(body).encode())
+        answering = self._ask(
+            batch.owner, batch.body["endpoint"], nonblocking_json.dumps(body).encode("utf-8", "backslashreplace")
+        )
         answer = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(answering, self._main))
         if answer.status in (429, 502, 503, 504):
             error: dict[str, Any] = answer.value["error"]
