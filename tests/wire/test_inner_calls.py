@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,30 +12,43 @@ from spoken import TALKING, wire
 from wire_cases import read_in_pieces, rules, stream
 
 import cost
+from properties import rotated
 from toolspeak.types import Reply, Tool
-from toolspeak.wire.dialect import Dialect, Tagged, Tree
+from toolspeak.wire.dialect import Dialect, Part, Tagged, Tree
 from toolspeak.wire.holes.inner_calls import LIMIT
 from toolspeak.wire.reading.collect import collect
 from toolspeak.wire.reading.lexicon import program
+from toolspeak.wire.reading.openers import spelled
 
 TEXT = {"type": "string"}
 TOOLS = tuple(
     Tool(name, "", {"type": "object", "properties": dict.fromkeys(keys, TEXT), "required": [*keys]})
     for name, keys in {"write": ("path", "content"), "find": ("query",), "read": ("path",)}.items()
 )
+PLAIN = Tagged('<param name="', '">', "</param>\n")
+"""Parameters in tags that models write in place of their own."""
+
+
+def other_forms(d: Dialect) -> Iterator[tuple[Part, ...]]:
+    """Other forms of calls that have values without escapes, and those with the tags of other families."""
+    yield from (form for form in (*d.forms, *spelled(d)) if program(d, True).unbalanced[form])
+    if any(isinstance(part, Tagged) and re.fullmatch(r"</\w+>", part.close.strip()) for part in d.call):
+        yield tuple(PLAIN if isinstance(part, Tagged) else part for part in d.call)
+
+
 OTHER_FORMS = {
-    f"{d.name}, form {at}": (d, replace(d, name=f"{d.name}, form {at}", open="", close="", call=form, forms=()))
+    f"{d.name}, form {at}": (d, replace(d, name=f"{d.name}, form {at}", call=form, forms=(), **section))
     for d in TALKING
-    for at, form in enumerate(d.forms, 1)
-    if program(d, True).unbalanced[form]
+    for at, form in enumerate(other_forms(d), 1)
+    for section in [{"open": "", "close": ""} if form in d.forms else {}]
 }
-"""Dialects with another form of their calls that has values without escapes, and as they would be with that form alone."""
+"""Dialects that read such a form, and as they would be with that form alone."""
 RAW = [
     *(d for d in TALKING if program(d, True).unbalanced[d.call] and not isinstance(d.call[0], Tagged)),
-    *(written for _, written in OTHER_FORMS.values()),
+    *rotated([written for _, written in OTHER_FORMS.values()], 4),
 ]
 """Dialects that write values without escapes."""
-TAGS = [d for d in RAW if any(isinstance(part, Tagged | Tree) for part in d.call)]
+TAGS = [d for d in RAW if any(isinstance(part, Tagged | Tree) and part is not PLAIN for part in d.call)]
 QUOTING = [d for d in TAGS if any(isinstance(part, Tagged) and part.quote for part in d.call)]
 """Their values are quoted wherever they contain tags, so nothing in them is a call."""
 HEADED = [d for d in TAGS if d.header]

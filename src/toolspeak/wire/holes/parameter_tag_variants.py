@@ -39,6 +39,11 @@ class SpelledOpener:
     type: str
     closers: tuple[str, ...]
 
+    def ends(self, close: str, space: str) -> tuple[str, ...]:
+        """What closes the parameter: its closers, and `close`, that of the dialect; each also after `space`."""
+        words = tuple(dict.fromkeys((*self.closers, close)))
+        return (*words, *(space + word for word in words if space))
+
 
 def opener(s: Source, offset: int, fits: Callable[[str], bool]) -> Scan[SpelledOpener | None]:
     """The opener `offset` characters ahead after whitespace, if there is one and its key `fits`. Consumes nothing."""

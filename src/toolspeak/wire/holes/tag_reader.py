@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from ...schema.kinds import ANY, OF_NAME, STRING, Kinds, Shapes
@@ -41,7 +42,6 @@ RUN = 3
 """So many words that may follow a call, in sequence from the start of a line, end a value that has no closer."""
 WRAPPERS = frozenset(["arguments", "input", "parameters", "properties"])
 """Names of a parameter in which models put all arguments."""
-BRACKETS = ("}", "]")
 
 
 class TagReader:
@@ -192,26 +192,27 @@ class TagReader:
         return (yield from opener(self.s, offset, self.wanted))
 
     def respelled(self, opener: SpelledOpener) -> Scan[None]:
-        """Reads a parameter in such tags, from its opener. Its first closer must close it, otherwise this is no call."""
+        """Reads a parameter in such tags, from its opener."""
         s, words = self.s, self.words
         s.pos += opener.end
         s.note("other-tags", opener.tag)
         self.begin(opener.key)
-        shuts = tuple(dict.fromkeys((*opener.closers, words.close)))
-        shuts = (*shuts, *(words.space + word for word in shuts if words.space))
-        self.ends = (*shuts, *words.follow, words.opener)
+        self.ends = (*opener.ends(words.close, words.space), *words.follow, words.opener, *words.call[:1])
         yield from self.lead()
-
-        def closes(hit: str) -> Scan[str | None]:
-            if hit.strip() not in shuts:
-                s.pos -= len(hit)
-                raise Malformed(f"{opener.tag} is not closed")
-            if (yield from self.goes_on()):
-                return None
-            raise Malformed(f"it is not sure where {opener.tag} ends")
-
         allowed = self.allowed(opener.key, opener.type)
+        closes = partial(self.closes_respelled, opener)
         yield from value(s, self.ends, closes, allowed, self.untyped.of_key(opener.key, allowed))
+
+    def closes_respelled(self, opener: SpelledOpener, hit: str) -> Scan[str | None]:
+        """Whether a mark closes such a parameter. Its first closer must, otherwise this is no call."""
+        if hit in self.words.call and (inner := (yield from self.call_in_value(hit, opener.closers[0]))):
+            return inner
+        if hit.strip() not in opener.ends(self.words.close, ""):
+            self.s.pos -= len(hit)
+            raise Malformed(f"{opener.tag} is not closed")
+        if (yield from self.goes_on()):
+            return None
+        raise Malformed(f"it is not sure where {opener.tag} ends")
 
     def goes_on(self) -> Scan[bool]:
         """Whether another parameter follows, or something that may follow the call, or the end."""
@@ -240,7 +241,7 @@ class TagReader:
         s, words = self.s, self.words
         if not self.keys:
             yield from self.skip(words.close, "stray-closer")
-        if not words.follow or (yield from at(s, *words.follow, *BRACKETS, eat=False)):
+        if not words.follow or (yield from at(s, *words.follow, "}", "]", eat=False)):
             return
         if (yield from blank(s)):
             raise Malformed("no parameter")
@@ -256,12 +257,10 @@ class TagReader:
                 for expected in words.before[1:]:
                     yield from expect(s, expected)
                 token = yield from token_ahead(s, 0, words.mid[:1])
-                if token is None:
-                    raise Malformed("expected a type")
-                word = token[0].strip()
+                word = token[0].strip() if token else "<"
                 if not WORD(word):
                     raise Malformed("expected a type")
-                s.pos += len(token[0]) + len(token[1])
+                s.pos += sum(map(len, token)) if token else 0
         if rest:
             yield from self.skip(hit, "repeated-tag")
         for expected in rest:
@@ -338,7 +337,7 @@ class TagReader:
         if hit in words.parts:
             self.went_on = True  # as text, unless no closer follows
             return hit
-        inner = (yield from self.call_in_value(hit)) if hit in words.call else ""
+        inner = (yield from self.call_in_value(hit, words.close)) if hit in words.call else ""
         if inner:
             return inner
         size = len(hit)
@@ -365,9 +364,10 @@ class TagReader:
         self.inside = max(0, self.inside - 1)
         return hit
 
-    def call_in_value(self, hit: str) -> Scan[str]:
-        """The call whose first word was just read, as far as it belongs to the value; "" if the word may end that."""
-        rest = yield from self.inner_calls.rest(self.words.close)
+    def call_in_value(self, hit: str, close: str) -> Scan[str]:
+        """The call whose first word was just read, as far as it belongs to the value, which ends with `close`; "" if the
+        word may end that."""
+        rest = yield from self.inner_calls.rest(close)
         if lone := self.inner_calls.lone:
             self.swallowed = lone
         return hit + rest if any((rest, hit not in self.words.follow[:1])) else ""

@@ -18,6 +18,7 @@ from .source import literal_words
 
 LONGEST = 700
 """More characters than an opener with its name, or two closers with the whitespace between them, can have."""
+Form = tuple[Part, ...]
 NAME = r"\s{0,40}[^\s<>{}\[\]()\"'`|,;]{1,128}"
 NAME_END = r"(?:\">|\"(?=[^>])|>|(?=[\s<{]))(?=[^\"'`])"
 """Matches what ends a name in an opener that is not quoted."""
@@ -51,26 +52,28 @@ class TextBehind(NamedTuple):
 NOTHING_BEHIND = TextBehind()
 
 
-def patterns_of(
-    words: Mapping[tuple[Part, ...], tuple[str, ...]],
-) -> dict[tuple[Part, ...], re.Pattern[str] | None]:
-    """Those of `_pattern` for forms of a call with the words before their names."""
-    return {form: _pattern(form, before) for form, before in words.items()}
+def patterns_of(words: Mapping[Form, tuple[str, ...]]) -> dict[Form, re.Pattern[str] | None]:
+    """For each form of a call with values without escapes, what matches an opener, and its closers; None for the other
+    forms. `words` come before the name in each form: an opener in any of them has its own closers."""
+    closers = {form: _closers(form) for form in words}
+    openers = dict.fromkeys(r"\s{0,40}".join(map(re.escape, words[form])) for form in words if closers[form])
+    return {
+        form: re.compile(rf"(?P<closer>{ends})|(?:{'|'.join(openers)}){NAME}{NAME_END}") if ends else None
+        for form, ends in closers.items()
+    }
 
 
-def _pattern(call: tuple[Part, ...], words: tuple[str, ...]) -> re.Pattern[str] | None:
-    """Matches an opener, and the closers, of a call with values without escapes; None for another call. `words` come
-    before its name."""
+def _closers(call: Form) -> str:
+    """A pattern for the closers of a call, with the group `closers` if that of a value stands before them."""
     closes = [*map(_close, call)]
     close = next(filter(None, closes), "")
     if not close:
-        return None
+        return ""
     rest = (part for part in call[closes.index(close) + 1 :] if isinstance(part, str))
     closer = "".join(re.escape(literal_words(part)[0]) for part in (*rest,)[:1])
-    opener = r"\s{0,40}".join(map(re.escape, words))
-    return re.compile(
-        rf"(?P<closer>(?P<closers>{close}\s{{0,256}}{closer})|{closer or close})|{opener}{NAME}{NAME_END}"
-    )
+    if closer and close.startswith("</"):  # a parameter may be in tags of another spelling
+        close = rf"(?!{closer})(?:{close}|</[^<>\s]{{1,128}}>)"
+    return rf"(?P<closers>{close}\s{{0,256}}{closer})|{closer or close}"
 
 
 def _close(part: Part) -> str:
