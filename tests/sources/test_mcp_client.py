@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -381,6 +381,11 @@ def test_an_answer_that_is_no_mcp(told: Told) -> None:
     told.offer({"name": 7})
     with pytest.raises(ts.ToolError, match="an invalid list of tools"):
         told.tools().open()
+
+
+def test_only_false_switches_pins_off() -> None:
+    with pytest.raises(ts.UsageError, match="pins: expected True, False or the path of a file, got None"):
+        ts.mcp("program", pins=cast("Any", None))
 
 
 @pytest.mark.parametrize(

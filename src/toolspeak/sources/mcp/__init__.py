@@ -53,7 +53,7 @@ def mcp(
     Definitions are pinned in the file `pins` (True: the user's own; False: none) when they are first seen. A changed
     definition is refused with an InvalidTool that shows the change, until `accept` names it (True: all).
     """
-    path = None if pins is False else default_path() if pins is True else Path(pins)
+    path = _pins_path(pins)
     if not timeout > 0:
         raise UsageError(f"timeout: expected seconds above 0, got {timeout!r}")
     shared: dict[str, Any] = {
@@ -75,6 +75,15 @@ def mcp(
     )
 
 
+def _pins_path(pins: object) -> Path | None:
+    """The file of the pins; None if they are switched off, which nothing but False does."""
+    if isinstance(pins, bool):
+        return default_path() if pins else None
+    if isinstance(pins, str | os.PathLike):
+        return Path(cast("str | os.PathLike[str]", pins))
+    raise UsageError(f"pins: expected True, False or the path of a file, got {pins!r:.80}")
+
+
 def accept(
     server: str | os.PathLike[str] | Sequence[str] | Mapping[str, Any],
     *names: str,
@@ -87,8 +96,8 @@ def accept(
     `how` are the options with which `mcp` finds the server (`env`, `cwd`, `headers`, …). Raises UsageError if pins are
     switched off, and for a name that has not changed.
     """
-    path = default_path() if pins is True else pins
-    if path is None or path is False:
+    path = _pins_path(pins)
+    if path is None:
         raise UsageError("pins are switched off: there is nothing to accept")
     store, sources = Pins(path), dict[str, str]()
     with mcp(server, pins=False, **how) as tools:
