@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import cast
 from unicodedata import category
 
+from .foreign_markers import line_before, markers_ahead
 from .lexicon import Program
 from .lookahead import ahead
 from .source import GAP, Scan
@@ -60,6 +61,7 @@ def sentence_goes_on(s: State, p: Program) -> Scan[bool]:
                 return False
             break
         offset = end
+    offset = yield from beyond_markers(s, p, offset)
     if (yield from _separated(s, offset, p)):
         return False
     while True:
@@ -142,3 +144,18 @@ def _marks(p: Program) -> tuple[tuple[str, ...], frozenset[str]]:
     """The words that may follow a call on its line, without brackets alone, and their first characters."""
     words = (*p.strays, *(word for word in p.legal if len(word) > 1 and not word[0].isspace()))
     return words, frozenset(word[0] for word in words)
+
+
+def beyond_markers(s: State, p: Program, offset: int) -> Scan[int]:
+    """The distance to the end of the markers around the call that are not its own, so many characters ahead: those of another
+    family, if one opened it, or a frame that closes it. `offset` if there are none."""
+    if line_before(s.recent) is not None:
+        return (yield from markers_ahead(s, offset))
+    frames = _closing_frames(p)
+    return max((yield from ahead(s, offset, frames)), offset) if frames else offset
+
+
+@lru_cache(512)
+def _closing_frames(p: Program) -> tuple[str, ...]:
+    """The frames of a text that also close a call, and do not end a turn: `</tool_call>`, where that may be missing."""
+    return tuple(word for word in p.frames if word.startswith("</") and word not in p.d.stop)

@@ -8,6 +8,7 @@ from typing import cast
 from unicodedata import category
 
 from ...events import TextDelta
+from .foreign_markers import line_before
 from .json_tokens import ENDS
 from .lexicon import CALL, END, FRAME, HEAD, MARK, Program
 from .other_turns import turn_begun, turn_in_text
@@ -48,6 +49,7 @@ def mark(s: State, p: Program, fresh: bool, block: CodeBlock) -> Scan[Match | No
         kind = yield from turn_in_text(s, p, word, kind)
     if kind in (CALL, HEAD):
         record_from(s, word)
+        _look_beyond_markers(s)
     return kind, word, ""
 
 
@@ -84,6 +86,15 @@ def _in_text(s: State, wanted: Marks | None) -> Scan[str | None]:
         s.pos = run.end()
         word = yield from until(s, wanted, s.emit_text, TextDelta)
     return word
+
+
+def _look_beyond_markers(s: State) -> None:
+    """If the markers of another family open the call, the text before these is the one before the call."""
+    line = line_before(s.recent)
+    if line is None:
+        return
+    if any((line, not s.text_before_call)):
+        s.line, s.text_before_call = line, line != ""
 
 
 def record_from(s: State, word: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from ...events import TextDelta, ThoughtDelta
-from .call_repairs import after_call, break_off, ends_inside, note_cut, note_unknown, only
+from .call_repairs import after_call, break_off, ends_inside, note_cut, note_unknown
 from .calls import begin, section
 from .code_blocks import calls_after
 from .copied_markers import INVISIBLE, refuse_copy
@@ -33,12 +33,13 @@ from .lexicon import (
     route,
 )
 from .lone_closers import note_drafts
-from .next_mark import goes_on, mark, marked_to_its_end
+from .next_mark import mark
 from .other_turns import MAY_END, turn
 from .quotations import CodeBlock, pass_quoted
-from .source import GAP, SPACE, Malformed, Scan, at, beginning, following, skip
+from .source import GAP, SPACE, Malformed, Scan, at, following, skip
 from .state import State
 from .surroundings import note_example
+from .text_after_calls import note_text_after_call
 from .thoughts import after_prompt, note_draft, opened, thought
 
 FAILURES = 2_000
@@ -179,7 +180,7 @@ def message_head(s: State, p: Program, word: str, now: str, begun: bool = False)
             yield from begin(s, p, name, begun)
             yield from at(s, *header.ends)
             s.commit()
-            yield from _note_text_after_call(s, p)
+            yield from note_text_after_call(s, p)
             yield from note_draft(s, p, now)
             s.end_complete_call()
             return TEXT
@@ -194,19 +195,6 @@ def message_head(s: State, p: Program, word: str, now: str, begun: bool = False)
         start = word if word in p.bare else header.start.strip()
         s.emit_text(word.removeprefix(start) + head + hit)  # a thought that stays in the text keeps its marks
     return THINK
-
-
-def _note_text_after_call(s: State, p: Program) -> Scan[None]:
-    """Notes a text that continues after a call inside it: on its line or, after a fence or an unfinished sentence,
-    anywhere. Then it only talks about the call. Markers of another dialect around its calls are no text."""
-    c = yield from following(s)
-    same = s.fenced or goes_on(s.line) or "\n" not in SPACE(s.text, s.pos)[0]
-    if not (c and s.complete_call and s.text_before_call and same):
-        return
-    if (yield from at(s, *(p.fences if s.fenced else p.legal), eat=False)) or (yield from only(s, p.beyond_fence)):
-        return
-    marked = yield from marked_to_its_end(s)
-    s.note("other-markers" if marked else "trailing-text", (yield from beginning(s)))
 
 
 def attempt(s: State, p: Program, word: str, thinking: bool) -> Scan[bool]:
@@ -224,7 +212,7 @@ def attempt(s: State, p: Program, word: str, thinking: bool) -> Scan[bool]:
     s.commit()
     s.prompt_length, s.text_type = 0, TextDelta
     yield from after_call(s, p.strays, p.openers)
-    yield from _note_text_after_call(s, p)
+    yield from note_text_after_call(s, p)
     yield from note_example(s, p)
     c = yield from following(s)
     if s.doubtful or c not in p.entries.keys() & {"{", "["}:
