@@ -8,10 +8,12 @@ import pytest
 from hard_cases import TOOLS
 from wire_cases import DIALECTS, cuts, merged, one_of, stream
 
+from cost import LINEAR, growth
 from toolspeak.types import Tool
 from toolspeak.wire.decode import parse
 from toolspeak.wire.dialect import Dialect
 from toolspeak.wire.reading.collect import collect
+from toolspeak.wire.turn_heads import is_result
 
 
 def text_of(d: Dialect, written: str) -> str:
@@ -72,3 +74,25 @@ def test_the_mark_of_a_messages_end_inside_its_text_is_shown(d: Dialect) -> None
         for shown in (f"The `{end}` token ends a message.", f"Code:\n```\nx = '{end}'\n```\nOK.", f"A {end} and more."):
             assert text_of(d, f"{shown}{end}") == shown
             assert parse(shown, d, ()).text == shown
+
+
+@pytest.mark.parametrize("d", DIALECTS, ids=lambda d: d.name)
+def test_marks_of_ends_in_a_row_inside_a_text_are_shown(d: Dialect) -> None:
+    """Like one alone. At the end of the reply, and before something that starts anew, all of them are dropped."""
+    ends = [end for end in dict.fromkeys((*d.stop, *(d.header.ends if d.header else ()))) if end == end.strip()]
+    for first in ends:
+        for second in ends:
+            for form in ("A {}{} two.", "A {} {} two.", "A\n{}\n{}\ntwo.", "A {0}{1}{0} two."):
+                text = form.format(first, second)
+                assert parse(text, d, ()).text == text
+                if not any(map(is_result, (first, second))):  # else the turn of another role
+                    assert text_of(d, text) == text
+                assert text_of(d, form.format(first, second).removesuffix("two.")).strip() == "A"
+
+
+def test_many_marks_of_ends_in_a_row() -> None:
+    """A model that runs on with them ends its text there: they are waited for up to a limit only."""
+    d = one_of("hermes")
+    for end, text in (("", "A"), (" two.", "A two.")):
+        assert text_of(d, "A" + "<|im_end|>" * 99 + end) == text
+    assert growth(lambda n: lambda: stream(d, ["A" + "<|im_end|>" * n], TOOLS), 500) <= LINEAR

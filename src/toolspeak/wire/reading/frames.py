@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from .lexicon import END, Program
-from .source import SPACE, Scan, at, skip
+from .lookahead import ahead
+from .source import SPACE, Scan, skip
 from .state import State
+
+MOST = 8
+"""The most marks of ends in a row that are looked at."""
 
 
 def drop_frame(s: State, p: Program, word: str) -> Scan[None]:
@@ -17,11 +21,21 @@ def drop_frame(s: State, p: Program, word: str) -> Scan[None]:
     s.text_before_call &= s.offset + s.pos == end
 
 
-def at_end(s: State, beyond: tuple[str, ...]) -> Scan[bool]:
-    """Whether nothing follows, or something that starts anew, one of the words `beyond`."""
-    if beyond and (yield from at(s, *beyond, eat=False)):
+def at_end(s: State, p: Program, beyond: tuple[str, ...]) -> Scan[bool]:
+    """Whether nothing follows, or something that starts anew, one of the words `beyond`. Further marks of ends alone are
+    neither: what is behind them decides. A long row of them is an end."""
+    ends = (*p.d.stop, *p.ends)
+    offset = 0
+    for _ in range(MOST):
+        end = yield from ahead(s, offset, ends)
+        if end <= 0:
+            break
+        offset = end
+    else:
         return True
-    return s.closed and SPACE(s.text, s.pos).end() == len(s.text)
+    if (yield from ahead(s, offset, tuple(word for word in beyond if word not in ends))) > 0:
+        return True
+    return s.closed and SPACE(s.text, s.pos + offset).end() == len(s.text)
 
 
 def ends_message(s: State, p: Program, kind: str, word: str) -> Scan[bool]:
@@ -30,4 +44,4 @@ def ends_message(s: State, p: Program, kind: str, word: str) -> Scan[bool]:
         return False
     if any((word not in p.ends, s.ignored_call, not s.has_text)):
         return True
-    return (yield from at_end(s, (*p.beyond, *p.heads)))
+    return (yield from at_end(s, p, (*p.beyond, *p.heads)))

@@ -120,7 +120,7 @@ def minor_mark(s: State, p: Program, kind: str, word: str, space: str, block: Co
         s.emit_text("\n" if word[0] == "\n" else "")
         yield from skip(s, len(close) - len(close.rstrip()))
         return True
-    if kind == FRAME and (yield from at_end(s, () if block.open else p.beyond)):
+    if kind == FRAME and (yield from at_end(s, p, () if block.open else p.beyond)):
         yield from drop_frame(s, p, word)
         return True
     s.emit_text(space + word)
@@ -248,7 +248,7 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
     value = word in ("{", "[") and word in p.entries
     start = yield from _resume_position(s, p, word, value)
     before, s.pos = s.text[s.pos : start], start
-    if word in p.frames and (yield from at_end(s, p.beyond)):
+    if word in p.frames and (yield from at_end(s, p, p.beyond)):
         return True  # a mark that may open a call or be a frame is a frame here
     if cut:
         note_cut(s)
