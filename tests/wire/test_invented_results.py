@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 from hard_cases import TOOLS as CASE_TOOLS, find
 from spoken import TALKING, wire
-from wire_cases import cuts, merged
+from wire_cases import called, cuts, merged, read_at_cuts
 
 import toolspeak as ts
 from listening import listening
@@ -21,6 +21,8 @@ from toolspeak.plan.invented_results import InventedResults
 from toolspeak.wire.decode import Decoder
 from toolspeak.wire.dialect import Dialect, Slot
 from toolspeak.wire.reading.collect import collect
+from toolspeak.wire.reading.lexicon import program
+from toolspeak.wire.reading.other_turns import result_marks
 
 RESULTS = (
     "<tool_response>\nMADE UP 42\n</tool_response>\nIt is MADE UP.",
@@ -125,6 +127,18 @@ def test_the_results_of_every_dialect(d: Dialect) -> None:
     assert "MADE UP" not in reply.text
     assert reply.calls
     assert all(events == readings[0] for events in readings)
+
+
+@pytest.mark.parametrize("d", [d for d in TALKING if d.name != "llama3-builtin"], ids=lambda d: d.name)
+def test_the_marks_of_results_of_all_families_behind_a_call(d: Dialect) -> None:
+    """Directly behind it: the call counts, also if nothing closes it. (In llama3-builtin, all that is behind a mark is code.)"""
+    call = wire(d, find("two words")).strip()
+    for mark in result_marks(program(d, True)):
+        for space in ("", "\n"):
+            text = f"{call}{space}{mark}\nMADE UP\nIt is MADE UP."
+            reply = read_at_cuts(d, text, CASE_TOOLS, every=5)
+            assert (called(reply), "invented-result" in [note.rule for note in reply.notes]) == (["find"], True), text
+            assert called(read_at_cuts(d, f"{call} but no {mark}\nMADE UP", CASE_TOOLS, every=9)) == [], text
 
 
 def weather(city: str) -> str:

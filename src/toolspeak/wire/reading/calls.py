@@ -34,6 +34,7 @@ from .lexicon import Program
 from .lookahead import ahead
 from .open_ended import ended_by
 from .openers import Entry
+from .other_turns import result_marks
 from .shapes import fitting
 from .source import CAP, Malformed, Marks, Scan, at, blank, expect, following, literal_words, marks, token
 from .state import NAMED, State, may_name
@@ -126,7 +127,9 @@ def begin(s: State, p: Program, name: str, begun: bool) -> Scan[None]:
     for w in literal_words(p.d.close):
         yield from at(s, w)
     yield from drop_strays(s, p.strays)
-    yield from trailing(s, p.legal)
+    results = result_marks(p)
+    if not (yield from at(s, *results, eat=False)):
+        yield from trailing(s, (*p.legal, *results))
 
 
 def _spelling(s: State, p: Program) -> Scan[Form]:

@@ -12,6 +12,8 @@ and then a call that rests on that. Nothing there is its reply, so no call in it
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from ...types import Note
 from ..turn_ends import TURN_ENDS
 from ..turn_heads import MODEL_LABEL, USER_LABELS, is_result
@@ -92,6 +94,12 @@ def _labeled(s: State, label: str) -> str:
     return OTHER if s.recent.endswith("\n") else TEXT
 
 
+@lru_cache(512)
+def result_marks(p: Program) -> tuple[str, ...]:
+    """The marks that begin the result of a tool, without labels, which a text may also have."""
+    return tuple(word for word, roles in p.turns.items() if is_result(word) and not roles and word[-1:] not in ":*")
+
+
 def _leave(s: State, p: Program, kind: str, head: str) -> None:
     """After the head of another role's turn: the reply is over, or no more calls count. It becomes text."""
     s.commit()
@@ -102,5 +110,6 @@ def _leave(s: State, p: Program, kind: str, head: str) -> None:
         s.other_turn = note = Note("invented-result" if is_result(head) else "invented-turn", detail, s.offset + s.pos)
         s.reply_over = kind == TURN
         if s.reply_over:
+            s.end_complete_call()  # nothing but the call is before the head
             s.note(note.rule, note.detail, note.at)
     s.emit_text(head)
