@@ -104,6 +104,10 @@ def ends(command: str) -> bool:
     return not command.endswith("\\")
 
 
+PROGRESS = re.compile(r"^\d\d:\d\d:\d\d .*\n", re.MULTILINE)
+"""Matches a line of progress, which a command writes only if it takes long."""
+
+
 def run_command(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     shims = folder / ".bin"
     if not shims.exists():
@@ -154,6 +158,7 @@ def check_console(page: Path, block: Block, folder: Path) -> None:
         if command.split()[0] in NOT_RUN:
             continue
         done = run_command(command, folder)
+        done.stdout = PROGRESS.sub("", done.stdout)
         where = f"{page.name}:{block.line}: $ {command}\n{done.stdout}"
         if expected.strip():
             assert looks_like(expected, done.stdout), where
