@@ -17,6 +17,7 @@ from .reading.cut_before_end import cut_before_end
 from .reading.lexicon import program, turn_ends
 from .reading.marker_restoring import Restorer
 from .reading.reply import reply
+from .reading.run_on_strings import NextCall
 from .reading.source import PASSED, Decoded, Malformed
 from .reading.state import State
 
@@ -49,6 +50,7 @@ class Decoder:
             tools=by_name, new_id=ids, stops=d.stop, ends=turn_ends(d), decoded=None if self.restorer else decoded
         )
         words = program(d, by_name != {}, thoughts != "keep")
+        self.state.next_call = NextCall(d, by_name)
         self.run = reply(self.state, words, prompt)
         self.dialect = d
         self.done = False

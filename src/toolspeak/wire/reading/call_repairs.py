@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from ..dialect import Raw
+from .doubtful import UNBALANCED
 from .json_string import short_string
 from .json_tokens import ENDS
 from .lookahead import ahead
@@ -83,6 +84,8 @@ def skip_comments(s: State, ends: tuple[str, ...]) -> Scan[None]:
         hit = yield from until(s, marks(ends), pieces.append)
         s.pos -= len(hit) if hit else 0
         s.note("comment", "".join(pieces).strip()[:COMMENT])
+        if s.ran_on:  # the end of a value may be in it
+            s.note(UNBALANCED, "#")
 
 
 @lru_cache(1024)
@@ -192,13 +195,20 @@ def note_half_name(s: State, form: tuple[object, ...]) -> None:
         s.note("cut", "an unfinished name")
 
 
+def note_broken(s: State, rule: str, why: str) -> None:
+    """Notes why a call is broken. If a string ran into it, all calls may be in one value."""
+    s.note(rule, why)
+    if s.ran_on:
+        s.note(UNBALANCED, why)
+
+
 def break_off(s: State, closers: tuple[str, ...], openers: tuple[str, ...], why: Malformed) -> Scan[None]:
     """Ends a call that was emitted in part: it stays, with whole=False. The rest of its line is text, but its closers
     and the brackets before them are not."""
     s.prompt_length = 0
     cut = ends_inside(s, closers)
     s.truncated |= cut
-    s.note("cut" if cut else "malformed", str(why))
+    note_broken(s, "cut" if cut else "malformed", str(why))
     if s.open_call:
         s.end_call(s.open_call, whole=False)
     s.doubtful |= s.complete_call is not None and not cut

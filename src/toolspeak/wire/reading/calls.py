@@ -35,6 +35,9 @@ from .lookahead import ahead
 from .open_ended import ended_by
 from .openers import Entry
 from .other_turns import result_marks
+from .repeated_tags import skip_repeated
+from .run_on_calls import to_the_next
+from .run_on_strings import RunsOn
 from .shapes import fitting
 from .source import CAP, Malformed, Marks, Scan, at, blank, expect, following, literal_words, marks, token
 from .state import NAMED, State, may_name
@@ -262,39 +265,28 @@ def one_call(s: State, p: Program, form: Form, call: Call, eaten: int) -> Scan[N
         rest = form[i + 1 :]
         if i and form[i - 1] is NAME and (yield from _self_closing(s, form[i:], call)):
             break
-        match part:
-            case str():
-                if not call.filled or not (yield from _another_ahead(s, p)):
+        try:
+            match part:
+                case str():
                     yield from _words(s, p, part, call, eaten)
-            case JsonCall():
-                yield from expect(s, "" if eaten else "{")
-                yield from json_call.read(s, part, call, behind(words_of(rest), p.after))
-            case Slot():
-                yield from _slot(s, p, part, call, rest)
-            case NumberedName():
-                yield from numbered_name.read(s, part, call, _ends(p, rest), bool(rest))
-            case Maybe():
-                yield from _maybe(s, p, part, call, rest)
-            case _:
-                yield from _repeated(s, form[:i], call)
-                yield from _arguments(s, p, part, call, rest, p.call_words.get(form, p.call_words[p.d.call]))
+                case JsonCall():
+                    yield from expect(s, "" if eaten else "{")
+                    yield from json_call.read(s, part, call, behind(words_of(rest), p.after))
+                case Slot():
+                    yield from _slot(s, p, part, call, rest)
+                case NumberedName():
+                    yield from numbered_name.read(s, part, call, _ends(p, rest), bool(rest))
+                case Maybe():
+                    yield from _maybe(s, p, part, call, rest)
+                case _:
+                    yield from skip_repeated(s, form[:i], call)
+                    yield from _arguments(s, p, part, call, rest, p.call_words.get(form, p.call_words[p.d.call]))
+        except RunsOn:
+            yield from to_the_next(s, p.d, part, call)
         eaten = 0
     call.open_ended = call.open_ended or not isinstance(form[-1], str)
-    s.unbalanced = p.unbalanced.get(form, p.unbalanced[p.d.call])
+    s.unbalanced = s.unbalanced if s.ran_on else p.unbalanced.get(form, p.unbalanced[p.d.call])
     s.end_call(call)
-
-
-def _repeated(s: State, before: Form, call: Call) -> Scan[None]:
-    """Skips the words and the name before the arguments if they stand there twice."""
-    if [type(part) for part in before] != [str, Slot, str] or call.name is None:
-        return
-    place = 0
-    for word in (*words_of(before[:1]), call.name, *words_of(before[2:])):
-        place = yield from ahead(s, place, (word,))
-        if place <= 0:
-            return
-    s.note("repeated-tag", call.name)
-    s.pos += place
 
 
 def _self_closing(s: State, form: Form, call: Call) -> Scan[bool]:
@@ -307,14 +299,15 @@ def _self_closing(s: State, form: Form, call: Call) -> Scan[bool]:
     s.emit_arguments("{}")
     s.note("no-arguments")
     call.filled = True
-    for w in call_ends:
-        for tag in w.replace("><", ">\n<").split("\n"):
-            yield from at(s, tag)
+    for tag in filter(None, "\n".join(call_ends).replace("><", ">\n<").split("\n")):
+        yield from at(s, tag)
     return True
 
 
 def _words(s: State, p: Program, part: str, call: Call, eaten: int) -> Scan[None]:
-    """Reads a literal. Before the arguments every word is required; after them one may be missing."""
+    """Reads a literal. Before the arguments every word is required; after them one may be missing, or another call comes."""
+    if call.filled and (yield from _another_ahead(s, p)):
+        return
     words = literal_words(part)
     for i, w in enumerate(words):
         if i >= eaten and not (yield from at(s, w)):
@@ -382,10 +375,8 @@ def _maybe(s: State, p: Program, part: Maybe, call: Call, rest: Form) -> Scan[No
     if not (yield from at(s, *first_words(part.parts), eat=False)):
         return
     for i, inner in enumerate(part.parts):
-        if isinstance(inner, str):
-            yield from expect(s, inner)
-        else:
-            yield from _slot(s, p, inner, call, (*part.parts[i + 1 :], *rest))
+        later = (*part.parts[i + 1 :], *rest)
+        yield from expect(s, inner) if isinstance(inner, str) else _slot(s, p, inner, call, later)
 
 
 def _arguments(s: State, p: Program, part: Arguments, call: Call, rest: Form, words: tuple[str, ...]) -> Scan[None]:

@@ -7,6 +7,7 @@ Python's, and ends with three.
 from __future__ import annotations
 
 from . import literals, missing_quotes
+from .doubtful import UNBALANCED
 from .json_states import AFTER, COLON, VALUE
 from .json_string import repaired_escape
 from .json_tokens import CLEAN, ENDS, IN_QUOTED, AddNote, Emit, escaped
@@ -94,6 +95,8 @@ class JsonStringReader(Machine):
                 note("missing-quote", missing_quotes.DETAIL)
             if self.watch.half_escaped():
                 note("half-escaped", "")
+            if self.s.ran_on & self.watch.quoted:
+                note(UNBALANCED, self.quote)
         self.s.pos += 3 if self.tripled else 1
         self.tripled = False
         self.emit('"')
@@ -163,7 +166,11 @@ class JsonStringReader(Machine):
             if (note := self.note) and all((here, ends is False, literals.SUM(s.text, i + 3))):
                 note("expression", "")
             return ends
-        return None if self.opens_triple(i) is None else self.closes(self.quote, i + 1)
+        ends = None if self.opens_triple(i) is None else self.closes(self.quote, i + 1)
+        next_call = self.s.next_call
+        if next_call is None or any((ends is not False, not self.stack, self.want != AFTER)):
+            return ends
+        return None if next_call.look(self.s, self.watch, 1, "".join(reversed(self.stack))) else False
 
     def opens_triple(self, i: int) -> bool | None:
         """Whether the quote at `i` is the second of three that begin the string, or of six, around nothing. More are those
@@ -178,7 +185,7 @@ class JsonStringReader(Machine):
         """Whether the quote before `i` ends its string: in a value only if something legal follows. None: not known
         yet."""
         sure = self.want == COLON if self.stack else True
-        if self.note is None or sure & (quote == '"'):
+        if any((self.note is None, sure & (quote == '"'))):
             return True
         s = self.s
         if s.text[i : i + 1] in ("}", "]"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .json_reader import AFTER, NESTED, NUMBER, JsonReader
 from .json_tokens import AddNote, Emit
+from .run_on_strings import RunsOn
 from .source import Delta, Malformed, Scan, Source, Words, at
 
 
@@ -19,6 +20,8 @@ def json_value(
     reader = JsonReader(s, emit, note, delta, beyond)
     try:
         yield from reader.run()
+    except RunsOn:
+        raise
     except Malformed:
         closers = (yield from _missing_closers(s, reader)) if beyond else ""
         if not closers or note is None:

@@ -14,6 +14,7 @@ from ...events import ArgumentsDelta
 from ..dialect import Keywords
 from . import literals, missing_quotes
 from .brackets import Brackets
+from .doubtful import UNBALANCED
 from .json_tokens import AddNote, Emit, escaped
 from .missing_quotes import Watch
 from .source import SPACE, Machine, Source
@@ -64,7 +65,7 @@ class StringReader(Machine):
     def open(self, opener: re.Match[str], joined: bool = False) -> bool:
         """A string begins, or continues in the next one (`joined`)."""
         prefix, quote = opener[1].lower(), opener[2]
-        if "f" in prefix or "b" in prefix:
+        if {*"fb"} & {*prefix}:
             self.note("string-prefix", opener[1])
         if quote not in self.syntax.own:
             self.note("quotes", quote)
@@ -114,7 +115,7 @@ class StringReader(Machine):
                 self.watch.content += s.text[s.pos]
                 s.pos += 1
             return here is False
-        ends = self.closes(s.pos + len(quote))
+        ends = self.ends(len(quote))
         if ends:
             self.content_ends()
         if ends is False:
@@ -139,6 +140,14 @@ class StringReader(Machine):
         s.pos += len(quote)
         return True
 
+    def ends(self, size: int) -> bool | str | None:
+        """Whether the quote of this size that comes next ends its string, as in `closes`, or belongs to the next call."""
+        ends, next_call = self.closes(self.s.pos + size), self.s.next_call
+        if next_call is None or any((ends is not False, not self.stack, self.in_key)):
+            return ends
+        brackets = "".join(frame.close for frame in reversed(self.stack))
+        return None if next_call.look(self.s, self.watch, size, brackets) else False
+
     def content_ends(self) -> None:
         """Notes what makes the content of a string doubtful. An f-string with a placeholder is an expression: the model
         means the value of a variable."""
@@ -146,6 +155,8 @@ class StringReader(Machine):
             self.note("expression", "a placeholder in an f-string")
         if self.watch.half_escaped():
             self.note("half-escaped", "")
+        if self.s.ran_on & self.watch.quoted:
+            self.note(UNBALANCED, self.quote.text)
 
     def another(self) -> bool:
         """The next of several adjacent strings that are one."""

@@ -22,6 +22,8 @@ from .source import CAP, GAP, SPACE, Delta, Search, Source
 DETAIL = "a quote inside a string is not escaped, or the quote that ends the string is missing"
 LONG = 512
 """Of longer content the part is kept that may begin a member."""
+TAIL = 1024
+"""The most characters of a string that are looked at for the end of its call and the beginning of the next one."""
 BRACKETS = " \t\r\n[{("
 """What may stand between a comma and the next member."""
 _OPENING = rf"[\s\[{{(]{{0,{GAP}}}"
@@ -46,9 +48,26 @@ class Watch:
     quote may have begun the key of a member. `open`: the quotations inside the string that are not closed. `unknown`: it has
     an escape that is none; `escaped`: earlier content has one. So many characters of the content are `retained` earlier
     ones, which `code` has read.
+
+    `tail` has the last characters of the string, at most TAIL, and `closed` says how many more brackets the text before them
+    closes than it opens. `quoted`: it has a quote; `opened`: one that begins an object, or a value with a name.
     """
 
-    __slots__ = ("_begins", "_escape", "code", "content", "escaped", "key", "open", "retained", "unknown")
+    __slots__ = (
+        "_begins",
+        "_escape",
+        "closed",
+        "code",
+        "content",
+        "escaped",
+        "key",
+        "open",
+        "opened",
+        "quoted",
+        "retained",
+        "tail",
+        "unknown",
+    )
 
     def __init__(self, named: bool) -> None:
         self._begins, self._escape = (NAMED, PYTHON_ESCAPE) if named else (QUOTED, ESCAPE)
@@ -56,12 +75,16 @@ class Watch:
         self.key = self.escaped = self.unknown = False
         self.open = self.retained = 0
         self.code = NO_CODE
+        self.tail, self.closed = "", 0
+        self.opened = self.quoted = False
 
     def begin(self, piece: str = "", quote: str = '"') -> None:
         """A string between these quotes begins, with this piece of its content."""
         self.content, self.key, self.open = piece, False, 0
         self.escaped = self.unknown = False
         self.code, self.retained = EscapedCode(quote), 0
+        self.tail, self.closed = "", 0
+        self.opened = self.quoted = False
 
     def escape(self, pair: str, unknown: bool, size: int) -> None:
         """An escape of this size, which is read by itself, begins with this pair."""
@@ -86,8 +109,16 @@ class Watch:
         """Keeps of the content what may begin a member."""
         self.escaped |= self._escape(self.content) is not None
         self.code.read(self.content[self.retained :])
+        self.remember()
         member = self._member()
         self.content = self.content[-1:] if member is None else "," + member
+        self.retained = len(self.content)
+
+    def remember(self) -> None:
+        """Adds the content so far to the tail."""
+        text = self.tail + self.content[self.retained :]
+        before, self.tail = text[:-TAIL], text[-TAIL:]
+        self.closed += brackets_closed(before)
         self.retained = len(self.content)
 
     def _member(self) -> str | None:
@@ -104,8 +135,16 @@ class Watch:
         self.escaped |= self._escape(self.content) is not None
         name = None if member is None else member.strip(BRACKETS)
         begins, ends = name == "", self.key & (after == ":")
+        self.remember()
+        self.tail += '"'
+        self.retained, self.quoted = 1, True
         self.content, self.key, self.code.match = ",", begins | (after == ","), None
         return begins, ends, name
+
+
+def brackets_closed(text: str) -> int:
+    """How many more brackets a text closes than it opens."""
+    return sum(map(text.count, ")]}")) - sum(map(text.count, "([{"))
 
 
 def visible(text: str, i: int) -> str:

@@ -22,6 +22,7 @@ from ...events import ArgumentsDelta, TextDelta, ThoughtDelta
 
 if TYPE_CHECKING:
     from .missing_quotes import Watch
+    from .run_on_strings import NextCall
     from .text_end import TextEnd
 
 T = TypeVar("T")
@@ -84,6 +85,10 @@ class Source:
     """The position in `text` from which it is recorded."""
     ends: Words = ()
     """Marks of the end of a reply that close no call, so that a number before one may be incomplete."""
+    next_call: NextCall | None = None
+    """Finds the next call in a string that nothing closes."""
+    ran_on: bool = False
+    """Whether it found one: then a quote inside a later string shows that all calls are in a value."""
     decoded: Decoded | None = None
     """JSON texts that arrived complete, with their values, by the id of the text, so that nobody parses them again."""
 
@@ -107,8 +112,8 @@ class Source:
         return "".join(self.recording or ()) + self.text[self.recorded_from : self.pos]
 
     def recorded_length(self) -> int:
-        """The amount of text read since `start_recording`: a place for `rewind`."""
-        return len(self.recorded())
+        """The amount of text read since `start_recording`: a place for `rewind`. 0 if none is recorded."""
+        return 0 if self.recording is None else len(self.recorded())
 
     def rewind(self, place: int) -> None:
         """Gives back the text that was read since that place, and keeps on recording."""

@@ -12,7 +12,7 @@ from typing import Any
 from ...events import ArgumentsDelta, CallEnd, CallStart, Event, Noted, TextDelta, ThoughtDelta
 from ...types import Note, Tool
 from .call import Call
-from .doubtful import DOUBTFUL
+from .doubtful import DOUBTFUL, UNBALANCED
 from .missing_quotes import LONG
 from .source import Malformed, Source
 from .unbalanced_closers import NOTHING_BEHIND, TextBehind
@@ -222,7 +222,7 @@ class State(Source):
         if rule == "unclosed-object" and self.open_call:
             self.open_call.unclosed = True
         note = Note(rule, detail, self.offset + self.pos if place is None else place)
-        self.call_inside = note.at if rule == "missing-quote" else self.call_inside
+        self.call_inside = note.at if rule in ("missing-quote", UNBALANCED) else self.call_inside
         if self.recording is None:
             self._emit_note(note)
         else:
@@ -343,8 +343,7 @@ class State(Source):
         self.note_unbalanced()
         self.call_count += 1
         call.started, self.open_call = True, call
-        written = call.id
-        call.id = self.unique_id(written)
+        written, call.id = call.id, self.unique_id(call.id)
         self.emit(CallStart(call.name, call.id))
         self.commit()
         if written != call.id and written:
@@ -357,7 +356,9 @@ class State(Source):
     def note_unbalanced(self) -> None:
         """Notes closers without an opener in the text behind the last call; the text is over."""
         if closers := self.text_behind.closers:
-            self.emit(Noted(Note("unbalanced-closers", closers, self.offset + self.pos)))
+            note = Note("unbalanced-closers", closers, self.offset + self.pos - self.recorded_length())
+            self.emit(Noted(note))
+            self.end_guessed = note.at if self.ran_on else self.end_guessed
         self.text_behind = NOTHING_BEHIND
 
     def unique_id(self, written: str) -> str:
