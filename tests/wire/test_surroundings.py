@@ -65,6 +65,10 @@ def test_what_only_shows_a_call_stays_text(d: Dialect) -> None:
         text = form.format(call=call)
         reply = read(d, text)
         assert (reply.text, reply.calls) == (text, ()), what
+        if form.count("{call}") == 1:
+            text = form.format(call=f"<|tool|>\n{call}\n<|/tool|>")  # tokens of another family
+            reply = read(d, text)
+            assert (reply.text, reply.calls) == (text, ()), what
 
 
 @pytest.mark.parametrize("d", INLINE, ids=lambda d: d.name)

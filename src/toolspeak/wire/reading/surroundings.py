@@ -12,7 +12,7 @@ import re
 from functools import lru_cache
 
 from ..prompt.known_markers import SHAPES, control_markers
-from .lexicon import QUOTES, Program
+from .lexicon import MARK, QUOTES, Program
 from .lookahead import ahead
 from .next_mark import MARKED
 from .source import SPACE, Scan, beginning, following
@@ -30,17 +30,32 @@ OPENING = re.compile(r"""[^\w\s/]+ ?(?:\w{1,5}[^\w\s/])?(\w[\w.:-]*)(?:\s[^<>]*[
 """Matches a line of one mark, with its word and what ends it."""
 DOCSTRING = re.compile(f"[{''.join(QUOTES)}]{{3,}}").fullmatch
 CONTROL = re.compile("|".join(SHAPES)).search
+CONTROL_MARKER = re.compile("|".join(SHAPES)).fullmatch
 Closer = re.Pattern[str]
 
 
 def surrounding(s: State, p: Program) -> Closer | None:
     """A pattern for what ends the surroundings of the call that begins here, if a text after that shows that the call
     is an example."""
-    before, _, line = s.recent.rstrip().rpartition("\n")
+    before, _, line = _without_markers(s.recent.rstrip(), p).rpartition("\n")
     line, more = line.strip(), len(s.recent) == RECENT
-    if any((line == "", len(line) > LONG, line in control_markers(p.d), CONTROL(line))):
+    if any((line == "", len(line) > LONG, CONTROL(line))):
         return None
     return _closer(line, any((more, before.strip())))
+
+
+def _without_markers(text: str, p: Program) -> str:
+    """The text without the control markers at its end. Those of another family may open the call, inside its surroundings."""
+    for _ in range(MOST):
+        start = max(text.rfind("<"), text.rfind("["))
+        if not (start >= 0 and _is_control(text[start:], p)):
+            break
+        text = text[:start].rstrip()
+    return text
+
+
+def _is_control(marker: str, p: Program) -> bool:
+    return any((marker in control_markers(p.d), CONTROL_MARKER(marker)))
 
 
 @lru_cache(256)
@@ -58,8 +73,14 @@ def _closer(line: str, earlier: bool) -> Closer | None:
 
 def shows(s: State, p: Program, closer: Closer) -> Scan[bool]:
     """Whether the surroundings end here, and a text follows. Consumes nothing."""
-    start, line = yield from _line(s, 0)
-    hit = closer.match(line)
+    start, offset, hit = 0, 0, None
+    for _ in range(MOST):
+        start, line = yield from _line(s, offset)
+        hit = closer.match(line)
+        marker = None if hit else MARK.match(line)
+        if not (marker and _is_control(marker[0], p)):
+            break
+        offset = start + marker.end()  # it closes the call, in the form of another family
     if hit is None:
         return False
     offset = start + hit.end()
