@@ -28,6 +28,7 @@ from toolspeak.sources.mcp.server_questions import AT_ONCE, MOST
 from toolspeak.sources.pins import Pins
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
+from mcp_types import methods as _methods
 
 KEY = "sk-a-secret-key-of-somebody-1234567890"
 PATIENT = 600.0
@@ -526,6 +527,27 @@ def test_a_long_list_of_tools_is_counted_in_steps(monkeypatch: pytest.MonkeyPatc
         assert len(box) == 500
     assert sum(steps) > 500_000
     assert max(steps) <= nonblocking_json.PIECE + 2
+
+
+def test_a_result_of_too_many_blocks_is_not_validated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The SDK did that first, in one step of a tenth of a second for 30,000 blocks."""
+    validated, real = list[str](), _methods.validate_server_result
+
+    def noted(method: str, *arguments: Any) -> Any:
+        validated.append(method)
+        return real(method, *arguments)
+
+    monkeypatch.setattr(_methods, "validate_server_result", noted)
+    result = {"content": [{"type": "text", "text": ""}] * 5_001}
+    server = Hostile(tools_call=lambda self, message: {"result": result})
+    with (
+        serving(server) as url,
+        ts.mcp(url, timeout=PATIENT) as box,
+        pytest.raises(ts.ToolError, match="5,000 content"),
+    ):
+        call(box)
+    assert "tools/list" in validated
+    assert "tools/call" not in validated
 
 
 def test_commas_in_texts_are_no_values() -> None:

@@ -9,34 +9,23 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Awaitable, Callable, Generator, Mapping
-from typing import Annotated, Any, cast
+from typing import Any
 
 import mcp.types as t
 from mcp import Client
-from pydantic import BeforeValidator, TypeAdapter
+from pydantic import TypeAdapter
 
 from ...errors import ToolError
 from ...running import in_thread
 from ...tool_results import message_of
 from ...types import Schema
-from .limits import BLOCKS
 
 Content = Mapping[str, Any]
 Elicit = Callable[[str, Schema], Content | Awaitable[Content | None] | None]
 """Returns the fields that a question asks for, by its text and the schema of the fields; None declines."""
 
 
-def _bounded(result: Any) -> Any:
-    """Return a result that is not validated yet. Raises ValueError if it has too many content blocks."""
-    content = cast("Mapping[str, Any]", result).get("content") if isinstance(result, Mapping) else None
-    if isinstance(content, list) and len(cast("list[Any]", content)) > BLOCKS:
-        raise ValueError(f"the result has more than {BLOCKS:,} content blocks")
-    return cast("Any", result)
-
-
-RESULTS = TypeAdapter[t.CallToolResult | t.InputRequiredResult](
-    Annotated[t.CallToolResult | t.InputRequiredResult, BeforeValidator(_bounded)]
-)
+RESULTS = TypeAdapter[t.CallToolResult | t.InputRequiredResult](t.CallToolResult | t.InputRequiredResult)
 LONG = 86_400.0
 """Seconds; a call is bounded by its tool's `timeout` instead."""
 ROUNDS = 10

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextvars
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from .limits import LARGEST, UNANSWERED, BoundedRequest, Unasked, current
+from .limits import BLOCKS, LARGEST, UNANSWERED, BoundedRequest, Unasked, current
 
 if TYPE_CHECKING:
     import httpx2
@@ -51,14 +52,19 @@ class IncomingStream(WrappedStream):
 
     async def receive(self) -> Any:
         from anyio import EndOfStream
-        from mcp.types import JSONRPCRequest
+        from mcp.types import JSONRPCRequest, JSONRPCResponse
 
         item = await self.inner.receive()
-        if isinstance(getattr(item, "message", None), JSONRPCRequest):
-            self.unanswered += 1
-            if self.unanswered > UNANSWERED:
-                self.ended(f"it sent more than {UNANSWERED:,} requests and read no answer")
-                raise EndOfStream
+        match getattr(item, "message", None):
+            case JSONRPCRequest():
+                self.unanswered += 1
+                if self.unanswered > UNANSWERED:
+                    self.ended(f"it sent more than {UNANSWERED:,} requests and read no answer")
+                    raise EndOfStream
+            case JSONRPCResponse(id=key, result={"content": [*blocks]}) if len(blocks) > BLOCKS:
+                return replace(item, message=_too_many_blocks(key))
+            case _:
+                pass
         return item
 
     def __aiter__(self) -> Self:
@@ -71,6 +77,14 @@ class IncomingStream(WrappedStream):
             return await self.receive()
         except EndOfStream:
             raise StopAsyncIteration from None
+
+
+def _too_many_blocks(key: str | int) -> Any:
+    """Return the error in place of a result that the SDK would validate, twice, in one step each."""
+    from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError
+
+    why = f"the result has more than {BLOCKS:,} content blocks"
+    return JSONRPCError(jsonrpc="2.0", id=key, error=ErrorData(code=INTERNAL_ERROR, message=why))
 
 
 class OutgoingStream(WrappedStream):
