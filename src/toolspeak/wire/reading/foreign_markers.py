@@ -21,6 +21,7 @@ MOST = 8
 """The most markers on one side of a call."""
 LONG = 128
 """The most characters of a marker."""
+CLOSES = (">", "]")
 GLUED = re.compile("[A-Za-z0-9]").match
 """Matches what stands before a marker in the head of a message (`assistant<|end_header_id|>`), and before none in a sentence."""
 HALF = re.compile(r"(?:<(?:[^<>\s!][^<>\n]*)?|\[/?[A-Z_]*)\Z").match
@@ -30,6 +31,8 @@ HALF = re.compile(r"(?:<(?:[^<>\s!][^<>\n]*)?|\[/?[A-Z_]*)\Z").match
 def line_before(recent: str) -> str | None:
     """The text before the markers that end this text, on their line; None if it ends with no opening marker."""
     text = rest = end = recent.rstrip()
+    if not text.endswith(CLOSES):
+        return None
     for _ in range(MOST):
         start = max(text.rfind("<"), text.rfind("["))
         marker = MARK.fullmatch(text, start) if start >= 0 else None
@@ -43,8 +46,7 @@ def line_before(recent: str) -> str | None:
 
 
 def markers_ahead(s: State, offset: int) -> Scan[int]:
-    """The distance to the end of the markers so many characters ahead, or `offset` if there are none. The mark of the end of
-    a turn is no such marker."""
+    """The distance to the end of the markers so many characters ahead, or `offset` if there are none."""
     for _ in range(MOST):
         end = yield from _marker_ahead(s, offset)
         if not end:
@@ -65,4 +67,4 @@ def _marker_ahead(s: State, offset: int) -> Scan[int]:
         yield
     if far:
         return 0
-    return marker.end() - s.pos if marker and marker[0] not in TURN_ENDS else 0
+    return marker.end() - s.pos if marker else 0
