@@ -22,6 +22,7 @@ MOST = 8
 LONG = 128
 """The most characters of a marker."""
 CLOSES = (">", "]")
+"""The ends of markers."""
 GLUED = re.compile("[A-Za-z0-9]").match
 """Matches what stands before a marker in the head of a message (`assistant<|end_header_id|>`), and before none in a sentence."""
 HALF = re.compile(r"(?:<(?:[^<>\s!][^<>\n]*)?|\[/?[A-Z_]*)\Z").match

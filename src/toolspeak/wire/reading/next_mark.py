@@ -8,7 +8,7 @@ from typing import cast
 from unicodedata import category
 
 from ...events import TextDelta
-from .foreign_markers import line_before
+from .foreign_markers import CLOSES, line_before
 from .json_tokens import ENDS
 from .lexicon import CALL, END, FRAME, HEAD, MARK, Program
 from .other_turns import turn_begun, turn_in_text
@@ -48,8 +48,7 @@ def mark(s: State, p: Program, fresh: bool, block: CodeBlock) -> Scan[Match | No
     if word in p.turn_words:
         kind = yield from turn_in_text(s, p, word, kind)
     if kind in (CALL, HEAD):
-        record_from(s, word)
-        _look_beyond_markers(s)
+        _record_call(s, word)
     return kind, word, ""
 
 
@@ -88,12 +87,14 @@ def _in_text(s: State, wanted: Marks | None) -> Scan[str | None]:
     return word
 
 
-def _look_beyond_markers(s: State) -> None:
-    """If the markers of another family open the call, the text before these is the one before the call."""
-    line = line_before(s.recent)
-    if line is None:
-        return
-    if any((line, not s.text_before_call)):
+def _record_call(s: State, word: str) -> None:
+    """Keeps text from before the opener of a call. If the markers of another family come before it, the text before these is
+    the one before the call."""
+    s.pos -= len(word)
+    s.start_recording()
+    s.pos += len(word)
+    line = line_before(s.recent) if s.recent.rstrip()[-1:] in CLOSES else None
+    if line is not None and any((line, not s.text_before_call)):
         s.line, s.text_before_call = line, line != ""
 
 
@@ -107,7 +108,7 @@ def record_from(s: State, word: str) -> None:
 def goes_on(line: str) -> bool:
     """Whether a sentence continues after this line: it ends with a word, a number or a comma."""
     last = line[-1:]
-    return last != "" and (last == "," or category(last)[0] in "LMN")
+    return last != "" and any((last == ",", category(last)[0] in "LMN"))
 
 
 def marked_to_its_end(s: State) -> Scan[bool]:
