@@ -678,6 +678,47 @@ class Corrects(Ignores):
         return await super().__call__(request)
 
 
+class Obeys(Ignores):
+    """Writes `text` until it reads that this was no call."""
+
+    async def __call__(self, request: web.Request) -> web.StreamResponse:
+        if request.path.endswith("/chat/completions"):
+            asked = str((await request.json())["messages"][-1]["content"])
+            self.text = HERMES if "That was no tool call" in asked else self.text
+        return await super().__call__(request)
+
+
+@pytest.mark.parametrize("name", ["mine", "Qwen3-8B"])
+def test_markers_of_a_call_around_something_else_are_asked_again(serve: Serve, name: str) -> None:
+    """Also if nobody knows the dialect of the model."""
+
+    async def main() -> None:
+        async with serve(Obeys("<tool_call>look at the sky</tool_call>")) as server:
+            reply = await ts.arun(QUESTION, tools=[weather], model=f"{server.url}/v1#{name}")
+            assert (reply.text, [call.name for step in reply.steps for call in step.reply.calls]) == (
+                "It rains.",
+                ["weather"],
+            )
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A call is written <tool_call>like this</tool_call>, you see.",
+        "Models write `<tool_call>`, then JSON.",
+        "<answer>Rome</answer>",
+        "```\n<tool_call>x</tool_call>\n```",
+    ],
+)
+def test_talk_about_markers_is_not_asked_again(text: str) -> None:
+    for size in (1, 7, len(text)):
+        pieces = [text[at : at + size] for at in range(0, len(text), size)]
+        reply = ts.collect([event for came in heard(pieces) for event in came])
+        assert (reply.text, [note.rule for note in reply.notes if note.rule == "unread-call"]) == (text, [])
+
+
 def test_a_whole_reply_that_is_a_marked_call_with_wrong_arguments_is_asked_again(serve: Serve) -> None:
     async def main() -> None:
         async with serve(Corrects("")) as server:

@@ -32,6 +32,7 @@ from typing import Any
 
 from ..dialects import get
 from ..events import CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
+from ..plan.attempted_call import notes_markers
 from ..plan.invented_results import InventedResults, notes_turn
 from ..plan.stray_markers import StrayMarkers
 from ..types import Note, Request, Tool
@@ -91,7 +92,7 @@ class Listener:
         self.restorer: Restorer | None = None
         """Restores the markers that were broken in the prompt, after calls were looked for: a copy is no call."""
         self._invented = InventedResults()
-        self._turns: list[Event] = []  # notes on turns of other roles in a text of no known dialect
+        self._own_notes: list[Event] = []  # on a text of no known dialect
 
     def cost(self, event: Event) -> int:
         """The size of an event as `offloaded` counts it: a text may be read in all dialects, and is once more at its end; the
@@ -120,12 +121,12 @@ class Listener:
         if not self._listens:
             return events
         out = self._invented.feed(self._stray.feed([output for one in events for output in self._read(one)]))
-        return self._with_turns(event, out)
+        return self._with_notes(event, out)
 
-    def _with_turns(self, event: Event, out: list[Event]) -> list[Event]:
-        """At the end of a reply without calls, also the notes on turns of other roles."""
+    def _with_notes(self, event: Event, out: list[Event]) -> list[Event]:
+        """At the end of a reply without calls, also the notes on turns of other roles, and on markers around no call."""
         ended = all((not self._calls, isinstance(event, Finished)))
-        return [*out[:-1], *self._turns, *out[-1:]] if ended else out
+        return [*out[:-1], *self._own_notes, *out[-1:]] if ended else out
 
     def _thinking(self, event: Event, thinker: _TextReader) -> list[Event]:
         """The event; of a thought in the text what can be no call at its end."""
@@ -147,9 +148,9 @@ class Listener:
             return self._from_text(reader.feed(event))
         # The text before a call of the server's own is over: what was held back of it comes first.
         self._reader = None
-        self._turns = reader.turn_notes
         whole = not isinstance(event, Finished) or event.finish in ENDED
         came = self._from_text(reader.close(whole=whole, alone=self._alone))
+        self._own_notes = reader.notes
         self._how = reader.how or self._how
         return [*came, *self._in_thought(event), *self._ending(event)]
 
@@ -258,8 +259,9 @@ class _TextReader:
         self._prompted_in = prompted_in
         self._tools = tools
         self._decoder = Decoder(own, tools, "", ids=new_id) if own else None
-        self._turns = self._decoder or Decoder(get("hermes"), tools, "")
-        self.turn_notes: list[Event] = []  # unless the decoder of the dialect has them
+        self._any = self._decoder or Decoder(get("hermes"), tools, "")
+        """Knows the turns of other roles, and the markers of most families, also in a text of no known dialect."""
+        self.notes: list[Event] = []  # of that decoder, unless it is the one of the dialect
         self._fed = 0  # characters so far
         self._buffered: list[Event] = []
         self._kinds: set[type] = set()
@@ -289,11 +291,14 @@ class _TextReader:
         return [] if any(isinstance(one, TextDelta) for one in self._buffered) else self.released()
 
     def _decoded(self, text: str) -> list[Event]:
-        """What the decoder makes of the text; notes the turns of other roles."""
+        """What the decoder makes of the text."""
         self._fed += len(text)
-        read = self._turns.feed(text)
+        return self._noted(self._any.feed(text))
+
+    def _noted(self, read: list[Event]) -> list[Event]:
+        """The events, after what they note of any text."""
         if self._decoder is None:
-            self.turn_notes += filter(notes_turn, read)
+            self.notes += (one for one in read if any((notes_turn(one), notes_markers(one))))
         return read
 
     def _read(self, text: str) -> DialectReading | None:
@@ -322,12 +327,13 @@ class _TextReader:
 
     def _in_other_turn(self, place: int) -> bool:
         """Whether a place, counted from the end of the text, is in the turn of another role."""
-        turn = self._turns.state.other_turn
+        turn = self._any.state.other_turn
         return turn is not None and self._fed + place >= turn.at
 
     def close(self, *, whole: bool, alone: bool) -> list[Event]:
         """What was held back; `whole`: the text is over, and was not cut; `alone`: nothing else is in the reply."""
-        came = self._decoder.close() if self._decoder else []
+        read = self._noted(self._any.close())
+        came = read if self._decoder else []
         self._buffered += [one for one in came if not isinstance(one, Finished)]
         passage = self._passage if whole else None
         if passage is None or CallStart in map(type, came):

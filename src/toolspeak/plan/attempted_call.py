@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..events import Event, Noted
 from ..types import Message, Reply, Request
 from ..wire.turn_heads import RULES
 
@@ -18,6 +19,8 @@ TRIES = 3
 """The most texts in a row that were meant as calls; the last one counts as the answer."""
 CUT = ("length", "content_filter")
 """Finish reasons of a reply that is incomplete."""
+UNREAD = "unread-call"
+"""The rule of the note on markers of a call around something else."""
 LOST = "call-in-turn"
 """The rule of the note on a call that stood behind what begins the turn of another role."""
 HALF = "The reply ended with the beginning of a call"
@@ -37,13 +40,18 @@ def attempted(reply: Reply, request: Request) -> str:
 def _fault(reply: Reply, notes: Mapping[str, str]) -> str:
     """What is wrong with a text that was meant as a call, by the notes on it."""
     empty = all(("no-calls" in notes, not reply.text.strip()))
-    if any((empty, "unread-call" in notes)):
-        form = notes.get("unread-call", "")
+    if any((empty, UNREAD in notes)):
+        form = notes.get(UNREAD, "")
         return f"{NOT_A_CALL}. {f'Between the markers, write: {form}' if form else AS_DESCRIBED}"
     if LOST in notes:
         head = next((notes[rule] for rule in RULES if rule in notes), "")
         return IN_TURN.format(notes[LOST], head)
     return HALF if "cut-opener" in notes else ""
+
+
+def notes_markers(event: Event) -> bool:
+    """Whether this is the note that something else than a call stands between the markers of one."""
+    return isinstance(event, Noted) and event.note.rule == UNREAD
 
 
 def tries_of(reply: Reply, request: Request, tries: int = TRIES) -> int:
