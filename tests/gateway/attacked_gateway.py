@@ -11,6 +11,7 @@ import os
 import sys
 from collections import deque
 from collections.abc import AsyncIterator
+from itertools import chain
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -37,18 +38,20 @@ from toolspeak.gateway.serve.server import listen, serve
 from toolspeak.models.scripted import Scripted
 from toolspeak.policy.policy import Policy
 from toolspeak.types import Request
-from toolspeak.wire.prompt.control_markers import restore
 from toolspeak.wire.reading import reply_size_limits
+from toolspeak.wire.reading.marker_restoring import Restorer
 
 
 class Echo(Scripted):
     """Answers with the last text that it was sent, as its sender wrote it: a copy of broken markers would be no call."""
 
     async def stream(self, request: Request) -> AsyncIterator[Event]:
-        text = restore(next(one["content"] for one in reversed(request.messages) if one["role"] == "user"))
-        for i in range(0, len(text), 1000):
-            yield TextDelta(text[i : i + 1000])
-        yield Finished("stop")
+        text = next(one["content"] for one in reversed(request.messages) if one["role"] == "user")
+        restorer = Restorer()  # in pieces: at once, this model would hold the event loop
+        pieces = (TextDelta(text[i : i + 1000]) for i in range(0, len(text), 1000))
+        for event in chain(pieces, [Finished("stop")]):
+            for restored in restorer.feed([event]):
+                yield restored
 
 
 def keys() -> list[Key]:

@@ -188,7 +188,7 @@ def _patterns(markers: tuple[str, ...]) -> Patterns:
 
 def restore(text: str) -> str:
     """The text with its markers restored: exactly the text before cleaning."""
-    return BROKEN.sub(lambda match: match[1] or "", text)
+    return BROKEN.sub(lambda match: match[1] or "", text) if INVISIBLE in text else text
 
 
 def cleaned_request(request: Request, d: Dialect | None = None) -> Request:
