@@ -387,3 +387,21 @@ def test_tools_with_costly_patterns_are_made_in_a_thread(
 
     asyncio.run(go())
     assert here == {not in_thread}
+
+
+ONE_PROCESS = """
+import sys
+from toolspeak.gateway.config.settings import GatewaySettings
+from toolspeak.gateway.serve import server
+
+async def run(*_):
+    print(sys.getswitchinterval() < usual)
+
+usual, server.run = sys.getswitchinterval(), run
+server.work(GatewaySettings({}, port=0), None)
+"""
+
+
+def test_threads_of_a_gateway_give_the_interpreter_back_soon() -> None:
+    done = subprocess.run([sys.executable, "-c", ONE_PROCESS], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True"

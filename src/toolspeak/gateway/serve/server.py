@@ -9,6 +9,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 from collections.abc import Awaitable, Callable, Generator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -32,6 +33,8 @@ T = TypeVar("T")
 LIBRARIES = ("uvicorn", "httptools", "prometheus_client", "python_multipart")
 """The modules of the extra `server`, but for uvloop, which some platforms lack."""
 BACKLOG = 2048
+SWITCH = 0.001
+"""Seconds that a thread with slow work may go on while the event loop waits for the interpreter; five times as many is usual."""
 LAST = 5.0
 """Seconds after the time to drain in which open requests send an error to their clients."""
 
@@ -102,6 +105,7 @@ def work(
     config = _config(app)
     gc.freeze()  # Loaded code is permanent: searching it for garbage took a tenth of the time of a thousand streams.
     gc.set_threshold(10_000, 10, 10)
+    sys.setswitchinterval(SWITCH)
     try:
         with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
             runner.run(run(app, config, listening, orphaned))
