@@ -12,7 +12,7 @@ from aiohttp import web
 
 import toolspeak as ts
 from toolspeak.evals.trace import recorded
-from toolspeak.events import ArgumentsDelta, CallStart, Finished, Noted, TextDelta
+from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Finished, Noted, TextDelta
 from toolspeak.gateway.config.settings import ModelSettings
 from toolspeak.gateway.registry import build
 from toolspeak.models.calls_in_text import Listener, like_a_call
@@ -435,6 +435,20 @@ def test_a_call_with_words_on_both_sides_or_without_marks_is_text(text: str, nam
         pieces = [text[at : at + size] for at in range(0, len(text), size)]
         reply = ts.collect([event for came in heard(pieces, name) for event in came])
         assert (reply.text, reply.calls) == (text, ())
+
+
+@pytest.mark.parametrize("dialect", ts.dialects())
+@pytest.mark.parametrize("behind", [" Done.", "\nI wait.\n\nThen I go on."])
+def test_what_is_behind_a_call_comes_once(dialect: str, behind: str) -> None:
+    """The rest of the reply is read in the dialect of the call, which is known only by then."""
+    call = write_calls([ts.ToolCall("call_1", "weather", {"city": "Xiamen"})], ts.dialect(dialect)).strip()
+    text = call + behind
+    for size in (1, 9, len(text)):
+        pieces = [text[at : at + size] for at in range(0, len(text), size)]
+        events = [event for came in heard(pieces) for event in came]
+        reply = ts.collect(events)
+        assert sum(isinstance(event, CallEnd) for event in events) == len(reply.calls)
+        assert reply.text.count(behind.strip()) == 1
 
 
 @pytest.mark.parametrize("dialect", ts.dialects())

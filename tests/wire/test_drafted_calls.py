@@ -79,6 +79,15 @@ def test_a_call_that_is_no_draft_counts(d: Dialect) -> None:
 
 
 @pytest.mark.parametrize("d", INLINE, ids=lambda d: d.name)
+def test_a_thought_behind_calls_is_no_end_of_one(d: Dialect) -> None:
+    """Its opener may be a part of the text behind them."""
+    calls = wire(d, find("one"), find("two")).strip()
+    reply = read(d, f"{calls}\n\n<analysis>\nok\n</analysis>")
+    assert "drafted-call" not in rules(reply)
+    assert reply.calls[0].whole
+
+
+@pytest.mark.parametrize("d", INLINE, ids=lambda d: d.name)
 def test_the_call_behind_a_draft_counts(d: Dialect) -> None:
     draft, call = (wire(d, find(query)).strip() for query in ("no words", "two words"))
     for close in pairs(d):

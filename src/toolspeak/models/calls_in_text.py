@@ -293,7 +293,8 @@ class _TextReader:
     def _decoded(self, text: str) -> list[Event]:
         """What the decoder makes of the text."""
         self._fed += len(text)
-        return self._noted(self._any.feed(text))
+        read = self._noted(self._any.feed(text))
+        return read if self._decoder in (None, self._any) else self._decoder.feed(text)
 
     def _noted(self, read: list[Event]) -> list[Event]:
         """The events, after what they note of any text."""
@@ -332,8 +333,9 @@ class _TextReader:
 
     def close(self, *, whole: bool, alone: bool) -> list[Event]:
         """What was held back; `whole`: the text is over, and was not cut; `alone`: nothing else is in the reply."""
-        read = self._noted(self._any.close())
-        came = read if self._decoder else []
+        came = self._decoder.close() if self._decoder else []
+        if self._decoder is None:
+            self._noted(self._any.close())
         self._buffered += [one for one in came if not isinstance(one, Finished)]
         passage = self._passage if whole else None
         if passage is None or CallStart in map(type, came):

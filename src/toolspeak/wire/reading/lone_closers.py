@@ -34,12 +34,13 @@ def note_drafts(s: State, p: Program, word: str, block: CodeBlock) -> Scan[None]
 
 
 def _closes(s: State, p: Program, word: str) -> Scan[bool]:
-    """Whether the mark closes something: it begins or ends a line, or directly follows a text. Behind an opener on its line
-    it does not."""
+    """Whether the mark closes something: it begins or ends a line, or directly follows a text. Behind an opener on its line, or
+    a recent line that begins with one, it does not."""
+    opener = p.lone_closers[word.strip()]
+    if any((opener in s.line, "\n" + opener in s.recent)):
+        return False
     if any((word[0] == "\n", not s.line)):
         return True
-    if p.lone_closers[word.strip()] in s.line:
-        return False
     last = s.recent[-1:]
     if any((last in GLUE, goes_on(last))):
         return True
