@@ -13,9 +13,10 @@ import sys
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, cast
 
-from ...errors import ApprovalNeeded, MissingExtra, ToolError, UsageError
+from ...errors import ApprovalNeeded, MissingExtra, ToolError, ToolTimeout, UsageError
 from ...models.http.address import is_loopback
 from ...policy.policy import Policy
+from ...schema.nonblocking_json import loads_or
 from ...tool_results import jsonable, message_of
 from ...toolbox import Toolbox
 from ...types import Tool
@@ -80,14 +81,26 @@ def build_server(box: Toolbox, name: str = "toolspeak", policy: Policy | None = 
             beating.cancel()
         value: Any = result.value
         data = jsonable(value) if isinstance(value, dict) and len(result.text) < LIMIT else None
-        # What a tool raised may contain secrets, or what `show_errors=False` hides: the text of the result does not.
-        refused = None if isinstance(result.error, ToolError) else result.error
-        text = message_of(refused)[:ERROR] + _advice(refused) if refused else result.text
+        text = result.text if result.error is None else _error_text(params.name, result.error, result.text)
         return t.CallToolResult(
             content=[t.TextContent(text=text)], structured_content=data, is_error=result.error is not None
         )
 
     return Server(name, version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
+
+
+def _error_text(name: str, error: BaseException, text: str) -> str:
+    """The text of a call that failed. What a tool raised may contain secrets, or what `show_errors=False` hides: it is taken
+    from `text`, which is what a model reads."""
+    if not isinstance(error, ToolError):
+        return message_of(error)[:ERROR] + _advice(error)
+    fields = loads_or(text, {}).get("error")
+    if not fields:
+        return text  # it was too long
+    kind, message = fields["type"], fields["message"]
+    if kind not in (ToolError.__name__, ToolTimeout.__name__):
+        return f"the tool {name!r} failed: {kind}: {message}"
+    return message if message.startswith("the tool ") else f"the tool {name!r} failed: {message}"
 
 
 def _advice(error: BaseException) -> str:
