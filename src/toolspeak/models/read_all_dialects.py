@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from itertools import dropwhile
 from typing import Any
 
 from ..errors import ToolspeakError
@@ -49,6 +50,8 @@ class DialectReading:
     """Whether there are words in it."""
     called: bool = False
     """Whether a call came before them."""
+    before_words: list[Event] | None = None
+    """The events before them: what follows is no part of what decides about the calls."""
     passage: str = ""
     """The whole text, where this reading is the best."""
     closed: bool = False
@@ -87,6 +90,10 @@ class DialectReading:
                 return
             self.words = _is_words(event)
             self.called = self.called or isinstance(event, CallStart)
+            if self.words:
+                last = dropwhile(lambda one: not _is_words(one), came)
+                behind = sum(not isinstance(one, Finished) for one in last)
+                self.before_words = self.events[: len(self.events) - behind]
 
 
 class Passage:
@@ -165,7 +172,7 @@ class Passage:
         ranked: list[tuple[tuple[int, ...], DialectReading]] = []
         doubts: list[tuple[int, ...]] = []
         for one in readings:
-            reply = collect(one.events)
+            reply = collect(one.events if one.before_words is None else one.before_words)
             if _acceptable(reply, self._tools, fit):
                 one.passage = self.text
                 ranked.append(((len(reply.calls), *rank(one.dialect, reply, self.text)), one))
