@@ -437,6 +437,18 @@ def test_a_call_with_words_on_both_sides_or_without_marks_is_text(text: str, nam
         assert (reply.text, reply.calls) == (text, ())
 
 
+@pytest.mark.parametrize("kind", ["hermes", "Qwen XML"])
+@pytest.mark.parametrize("between", ["\nThen the other.\n", "\n\n## Step 2\n\n", "\n- I look again:\n"])
+def test_calls_with_words_between_them_are_calls_however_they_come(kind: str, between: str) -> None:
+    """Whether the first call counts does not depend on how much of the second one has come."""
+    text = LEFT[kind][1] + between + LEFT[kind][1]
+    for size in (1, 5, 20, 50, len(text)):
+        pieces = [text[at : at + size] for at in range(0, len(text), size)]
+        reply = ts.collect([event for came in heard(pieces) for event in came])
+        assert [(call.name, call.whole) for call in reply.calls] == [("weather", True)] * 2
+        assert reply.text.strip() == between.strip()
+
+
 @pytest.mark.parametrize("dialect", ts.dialects())
 @pytest.mark.parametrize("behind", [" Done.", "\nI wait.\n\nThen I go on."])
 def test_what_is_behind_a_call_comes_once(dialect: str, behind: str) -> None:

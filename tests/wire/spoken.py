@@ -77,10 +77,15 @@ def tools_of(*told: tuple[str, dict[str, Any]]) -> list[Tool]:
 
 def sayable(d: Dialect, told: Sequence[tuple[str, dict[str, Any]]], tools: Sequence[Tool[..., Any]]) -> bool:
     """Does rendering these calls tell of nothing that their wire has no words for?"""
+    return "unsayable" not in rendered_rules(d, told, tools)
+
+
+def rendered_rules(d: Dialect, told: Sequence[tuple[str, dict[str, Any]]], tools: Sequence[Tool[..., Any]]) -> set[str]:
+    """The rules of the notes on these calls when they are rendered."""
     rows = [
         {"id": f"call_{i}", "type": "function", "function": {"name": name, "arguments": arguments}}
         for i, (name, arguments) in enumerate(told)
     ]
     talk = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": None, "tool_calls": rows}]
     results = [{"role": "tool", "tool_call_id": row["id"], "content": "done"} for row in rows]
-    return "unsayable" not in [note.rule for note in render([*talk, *results], tools, d).notes]
+    return {note.rule for note in render([*talk, *results], tools, d).notes}

@@ -11,7 +11,7 @@ import pytest
 from checks import problems
 from hard_cases import HARD, TOOLS as TYPED
 from hypothesis import strategies as st
-from spoken import TALKING, calls_of, sayable, tools_of, wire, words
+from spoken import TALKING, calls_of, rendered_rules, sayable, tools_of, wire, words
 from wire_cases import CODE, DIALECTS, READ, TOOLS, WRITTEN, cuts, merged, stream
 
 from properties import property_test
@@ -113,7 +113,9 @@ def test_what_is_written_is_read_again(d: Dialect, told: list[tuple[str, dict[st
 @property_test(12, told=told(NAMES | st.text(min_size=1, max_size=10), VALUES), seed=st.integers())
 def test_what_a_wire_has_no_words_for_is_told(d: Dialect, told: list[tuple[str, dict[str, Any]]], seed: int) -> None:
     """Any keys, any values, those that hold the dialect's own marks among them: read again, or noted when rendered."""
-    assert check(d, told, seed) or not sayable(d, told, tools_of(*told))
+    # A marker in a value is broken when it is rendered, so it need not be read as it was.
+    noted = rendered_rules(d, told, tools_of(*told)) & {"unsayable", "control-marker"}
+    assert check(d, told, seed) or noted
 
 
 @pytest.mark.parametrize("d", TALKING, ids=lambda d: d.name)
