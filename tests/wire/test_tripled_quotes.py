@@ -26,18 +26,23 @@ TOOL = Tool("write", "", schema_of({"content": "", "path": ""}))
 QUOTING = [d for d in TALKING if '"STAND"' in wire(d, ("write", {"content": "STAND", "path": "a"}))]
 
 
-@pytest.mark.parametrize("d", QUOTING, ids=lambda d: d.name)
-def test_three_quotes_around_a_text(d: Dialect) -> None:
+def check_read(d: Dialect, written: dict[str, str]) -> None:
+    """Each content is read whole from how it is written, the same at every cut."""
     rng = random.Random(d.name)
     frame = wire(d, ("write", {"content": "STAND", "path": "a"}))
-    for content in TEXTS:
-        text = frame.replace('"STAND"', f'"""{content}"""')
+    for content, quoted in written.items():
+        text = frame.replace('"STAND"', quoted)
         reply = parse(text, d, [TOOL])
         assert [(call.arguments, call.whole) for call in reply.calls] == [({"content": content, "path": "a"}, True)], (
             text
         )
         for chunks in (list(text), *cuts(text, rng)):
             assert merged(stream(d, chunks, [TOOL])) == merged(stream(d, [text], [TOOL])), text
+
+
+@pytest.mark.parametrize("d", QUOTING, ids=lambda d: d.name)
+def test_three_quotes_around_a_text(d: Dialect) -> None:
+    check_read(d, {content: f'"""{content}"""' for content in TEXTS})
 
 
 @pytest.mark.parametrize("d", QUOTING, ids=lambda d: d.name)
@@ -55,16 +60,7 @@ JSON = [d for d in QUOTING if "Keywords" not in repr(d.call)]
 
 @pytest.mark.parametrize("d", JSON, ids=lambda d: d.name)
 def test_a_docstring_that_is_not_escaped_is_the_text(d: Dialect) -> None:
-    rng = random.Random(d.name)
-    frame = wire(d, ("write", {"content": "STAND", "path": "a"}))
-    for content in ('"""Doc."""', '"""Doc."""\nimport os\n'):
-        text = frame.replace('"STAND"', f'"{content}"')
-        reply = parse(text, d, [TOOL])
-        assert [(call.arguments, call.whole) for call in reply.calls] == [({"content": content, "path": "a"}, True)], (
-            text
-        )
-        for chunks in (list(text), *cuts(text, rng)):
-            assert merged(stream(d, chunks, [TOOL])) == merged(stream(d, [text], [TOOL])), text
+    check_read(d, {content: f'"{content}"' for content in ('"""Doc."""', '"""Doc."""\nimport os\n')})
 
 
 @pytest.mark.parametrize("d", JSON, ids=lambda d: d.name)

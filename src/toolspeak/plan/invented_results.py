@@ -18,8 +18,9 @@ from ..schema.phrases import beginning
 from ..types import Note
 from ..wire.reading.doubtful import EARLIER_CALLS
 from ..wire.turn_heads import RULES
+from .attempted_call import LOST
 
-ABOUT_CALLS = EARLIER_CALLS | {"call-in-turn"}
+ABOUT_CALLS = EARLIER_CALLS | {LOST}
 """Notes that count behind an invented result too: it may be a part of a call's argument, of a thought, or an example."""
 LONGEST = 256
 """The most characters behind a call that are held back."""
