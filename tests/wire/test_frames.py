@@ -91,8 +91,11 @@ def test_marks_of_ends_in_a_row_inside_a_text_are_shown(d: Dialect) -> None:
 
 
 def test_many_marks_of_ends_in_a_row() -> None:
-    """A model that runs on with them ends its text there: they are waited for up to a limit only."""
-    d = one_of("hermes")
-    for end, text in (("", "A"), (" two.", "A two.")):
-        assert text_of(d, "A" + "<|im_end|>" * 99 + end) == text
+    """What is behind all of them decides, of up to a hundred; of more, those before the last hundred are text."""
+    for d, mark in ((one_of("hermes"), "<|im_end|>"), (one_of("llama4-pythonic"), "<|eot|>")):
+        for count in (8, 9, 10, 25, 99):
+            assert text_of(d, "A" + mark * count) == "A"
+            assert text_of(d, f"A{mark * count} two.") == f"A{mark * count} two."
+        assert text_of(d, "A" + mark * 250).startswith("A" + mark * 150)
+        assert text_of(d, f"A{mark * 250} two.") == f"A{mark * 250} two."
     assert growth(lambda n: lambda: stream(d, ["A" + "<|im_end|>" * n], TOOLS), 500) <= LINEAR

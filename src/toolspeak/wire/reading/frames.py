@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from .lexicon import END, Program
 from .lookahead import ahead
 from .source import SPACE, Scan, skip
 from .state import State
 
-MOST = 8
-"""The most marks of ends in a row that are looked at."""
+MOST = 100
+"""The most marks of ends in a row that are looked at. If there are more, the first ones are text."""
+
+
+class RowOfEnds(NamedTuple):
+    """Marks of ends in a row, by positions in the reply, and whether something that starts anew, or nothing, follows."""
+
+    start: int
+    end: int
+    beyond: tuple[str, ...]
+    over: bool
 
 
 def drop_frame(s: State, p: Program, word: str) -> Scan[None]:
     """Drops a frame that was consumed at the end of a text; a newline before it is text, unless it belongs to it."""
-    if word in p.unthink and word not in p.frames:
+    if all((word in p.unthink, word not in p.frames)):
         s.note("stray-closer", word)
-    s.emit_text("\n" if word[0] == "\n" and word not in p.frame_space else "")
+    s.emit_text("\n" if all((word[0] == "\n", word not in p.frame_space)) else "")
     end = s.offset + s.pos
     yield from skip(s, p.frame_space.get(word, 0))
     s.text_before_call &= s.offset + s.pos == end
@@ -23,7 +34,10 @@ def drop_frame(s: State, p: Program, word: str) -> Scan[None]:
 
 def at_end(s: State, p: Program, beyond: tuple[str, ...]) -> Scan[bool]:
     """Whether nothing follows, or something that starts anew, one of the words `beyond`. Further marks of ends alone are
-    neither: what is behind them decides. A long row of them is an end."""
+    neither: what is behind all of them decides for each of them, and is looked for once."""
+    here, row = s.offset + s.pos, s.row_of_ends
+    if row and all((row.start <= here < row.end, row.beyond == beyond)):
+        return row.over
     ends = (*p.d.stop, *p.ends)
     offset = 0
     for _ in range(MOST):
@@ -32,10 +46,12 @@ def at_end(s: State, p: Program, beyond: tuple[str, ...]) -> Scan[bool]:
             break
         offset = end
     else:
-        return True
-    if (yield from ahead(s, offset, tuple(word for word in beyond if word not in ends))) > 0:
-        return True
-    return s.closed and SPACE(s.text, s.pos + offset).end() == len(s.text)
+        s.row_of_ends = RowOfEnds(here, here + offset, beyond, False)
+        return False
+    anew = (yield from ahead(s, offset, tuple(word for word in beyond if word not in ends))) > 0
+    over = any((anew, s.closed and SPACE(s.text, s.pos + offset).end() == len(s.text)))
+    s.row_of_ends = RowOfEnds(here, here + offset + 1, beyond, over)
+    return over
 
 
 def ends_message(s: State, p: Program, kind: str, word: str) -> Scan[bool]:

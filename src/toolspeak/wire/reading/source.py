@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from ...events import ArgumentsDelta, TextDelta, ThoughtDelta
 
 if TYPE_CHECKING:
+    from .frames import RowOfEnds
     from .missing_quotes import Watch
     from .run_on_strings import NextCall
     from .text_end import TextEnd
@@ -89,6 +90,8 @@ class Source:
     """Finds the next call in a string that nothing closes."""
     ran_on: bool = False
     """Whether it found one: then a quote inside a later string shows that all calls are in a value."""
+    row_of_ends: RowOfEnds | None = None
+    """The marks of ends in a row that were looked at last."""
     decoded: Decoded | None = None
     """JSON texts that arrived complete, with their values, by the id of the text, so that nobody parses them again."""
 
