@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -14,7 +15,7 @@ from toolspeak.dialects import get
 from toolspeak.events import Event, Finished, TextDelta
 from toolspeak.types import Request, Tool
 from toolspeak.wire.dialect import Dialect
-from toolspeak.wire.prompt.control_markers import cleaner
+from toolspeak.wire.prompt.control_markers import INVISIBLE, cleaner
 from toolspeak.wire.prompt.known_markers import control_markers
 from toolspeak.wire.reading.collect import collect
 
@@ -98,3 +99,18 @@ def test_a_page_that_a_model_repeats_runs_nothing(asked: str, inside: str) -> No
     reply = ts.run("Read it", tools=[read, rm], model=ts.model(Echo(spoken), **({"dialect": asked} if asked else {})))
     assert ran == []
     assert reply.text.replace("\r", "").endswith(page.strip())
+
+
+@pytest.mark.parametrize("d", [d for d in TALKING if copied(d, d)], ids=lambda d: d.name)
+def test_a_piece_of_a_copy_is_no_call(d: Dialect) -> None:
+    """As long as it has a broken marker: behind the call, or before it with a blank line or many blanks between."""
+    copy = copied(d, d)
+    markers = [m.start() for m in re.finditer(rf".{INVISIBLE}", copy)]
+    pieces = {copy[begin:end] for begin in (0, *markers) for end in (*markers, len(copy))}
+    pieces |= {re.sub(r"^\S+", rf"\g<0>{gap}", piece) for piece in pieces for gap in ("\n\n", " " * 200)}
+    pieces |= {f"Log:\n{copy[copy.index('{') :]}"} if "{" in copy else set()
+    for piece in pieces:
+        if INVISIBLE in piece:
+            whole = [call.whole for call in collect(stream(d, [piece], [TOOL])).calls]
+            assert whole == [call.whole for call in collect(stream(d, list(piece), [TOOL])).calls]
+            assert not any(whole), piece

@@ -1,24 +1,48 @@
 """Recognizes what a model copies from a text with control markers that were broken in its prompt.
 
 Nobody but toolspeak writes a zero-width space into a marker (see `prompt.control_markers`). So a call behind such an opener,
-in the same paragraph, is the copy of a text from outside, and no call of the model.
+in the same paragraph or in the one that the opener ends at, or directly before such a marker, is the copy of a text from
+outside, and no call of the model. A call that begins with a marker of its own, whole, is none: that marker would be broken
+too.
 """
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from ..marker_forms import SYMBOL
-from ..prompt.control_markers import INVISIBLE
-from .source import Malformed
+from ..prompt.control_markers import INVISIBLE, cleaner
+from ..prompt.known_markers import control_markers
+from .lexicon import Program
+from .source import Malformed, Scan, following, visible
+from .state import State
 
-WINDOW = 300
-"""The most characters before a call in which the opener is looked for."""
-_OPENER = re.compile(rf"{SYMBOL}{INVISIBLE}(?!/)(?:(?!\n\s*\n|{SYMBOL}{INVISIBLE}).)*\Z", re.DOTALL).search
+_BROKEN = rf"{SYMBOL}{INVISIBLE}"
+_SYMBOLS = re.compile(SYMBOL).match
+_BEGINS = re.compile(_BROKEN).match
+_OPENER = re.compile(rf"{_BROKEN}(?!/)(?:(?!{_BROKEN})\S)*\s*(?:(?!\n\s*\n|{_BROKEN}).)*\Z", re.DOTALL).search
 
 
-def refuse_copy(text: str, word: str, marked: tuple[str, ...]) -> None:
-    """Raises Malformed if the last broken marker at the end of `text` is no closer, and nothing ends its paragraph. A call
-    whose opening `word` is one of the `marked` ones has a marker of its own, which is not broken."""
-    if word not in marked and _OPENER(text[-WINDOW:]):
+def refuse_copy(s: State, p: Program, word: str) -> None:
+    """Raises Malformed if the last broken marker before a call that begins with `word` is no closer, and nothing ends its
+    paragraph."""
+    if word not in _proofs(p) and _OPENER(s.recent):
         raise Malformed("a copy of a broken marker")
+
+
+def refuse_copy_before(s: State, p: Program, word: str) -> Scan[None]:
+    """Raises Malformed if a broken marker, such as a closer, comes next, directly behind a call that begins with `word`."""
+    if word in _proofs(p) or not _SYMBOLS((yield from following(s))):
+        return
+    while not (s.closed or visible(s.text, s.pos) + 1 < len(s.text)):
+        yield
+    if _BEGINS(s.text, visible(s.text, s.pos)):
+        raise Malformed("a copy of a broken marker")
+
+
+@lru_cache(512)
+def _proofs(p: Program) -> frozenset[str]:
+    """The markers that would be broken in a copy."""
+    clean = cleaner(control_markers(p.d), [])
+    return frozenset(word for word in p.marked if clean(word) != word)
