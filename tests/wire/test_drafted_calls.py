@@ -44,6 +44,26 @@ CALLS = {
     "before a pair in a line": "I call it:\n{call}\nThe marks are {open}Hm.{close}\nThat is all.",
 }
 """One call counts in each."""
+SHOWN = (
+    *(
+        "```json\n{call}\n```",
+        "```\n{call}\n```",
+        "```{call}```",
+        "~~~\n{call}\n~~~",
+        "`{call}`",
+        '"{call}"',
+        "- {call}",
+    ),
+    *(
+        "<code>{call}</code>",
+        "<pre>\n{call}\n</pre>",
+        "> {call}",
+        "# {call}",
+        "<example>\n{call}\n</example>",
+        "**{call}**",
+    ),
+)
+"""What may be around a draft."""
 INLINE = [d for d in TALKING if not d.header and d.name != "llama3-builtin"]
 """Without dialects in which nothing but marks may stand behind a call."""
 
@@ -66,6 +86,25 @@ def test_a_call_before_a_lone_closer_does_not_run(d: Dialect) -> None:
             reply = read(d, form.format(call=call, close=close))
             assert called(reply) == [], (what, close)
             assert d not in INLINE or "drafted-call" in rules(reply), (what, close)
+
+
+@pytest.mark.parametrize("d", TALKING, ids=lambda d: d.name)
+def test_what_is_around_a_draft_hides_no_closer(d: Dialect) -> None:
+    """A mark behind the call may look like the opener of a quotation that has the closer in it."""
+    for draft in dict.fromkeys((wire(d, find("two words")).strip(), wire(get("hermes"), find("two words")))):
+        for form in SHOWN:
+            for before in ("", "I could:\n", "I could call "):
+                text = f"{before}{form.format(call=draft)}\nHmm, no.\n</think>\n\nNo call."
+                assert called(ts.parse(text, d, tools=TOOLS)) == [], text
+
+
+@pytest.mark.parametrize("name", ["granite3", "granite3.2", "hermes", "pythonic"])
+def test_the_closer_of_surroundings_at_every_cut(name: str) -> None:
+    draft = wire(get("hermes"), find("two words"))
+    for form in SHOWN[:4]:
+        for before in ("", "I could call "):
+            text = f"{before}{form.format(call=draft)}\nHmm, no.\n</think>\n\nNo call."
+            assert called(read_at_cuts(get(name), text, TOOLS)) == [], text
 
 
 @pytest.mark.parametrize("d", INLINE, ids=lambda d: d.name)

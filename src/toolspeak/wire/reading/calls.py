@@ -29,7 +29,7 @@ from .call_repairs import (
     skip_scalars,
     trailing,
 )
-from .fences import language
+from .fences import frame_in_fence, language
 from .lexicon import Program
 from .lookahead import ahead
 from .open_ended import ended_by
@@ -74,6 +74,7 @@ def section(s: State, p: Program, word: str, thinking: bool) -> Scan[None]:
     several = any((closers, fence, bare, entry.section, p.d.between.strip()))
     yield from calls(s, p, entry, Call(p.d.guard or strict, strict), bool(closers), several)
     ends = [*closers, entry.close if entry.formal else "", fence]
+    yield from frame_in_fence(s, p.frames, fence)
     yield from closing(s, ends, p.legal, p.marked)
     if not entry.formal:
         for w in literal_words(entry.close):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from .lookahead import ahead
 from .source import Scan, at, following, visible
 from .state import State
 
@@ -31,6 +32,14 @@ def language_size(s: State, offset: int) -> Scan[int]:
         if any((start + size < len(s.text), s.closed)):
             return size
         yield
+
+
+def frame_in_fence(s: State, frames: tuple[str, ...], fence: str) -> Scan[None]:
+    """Consumes a frame that closes the calls in a code block: behind it, the fence would open another block."""
+    frame = (yield from at(s, *frames, eat=False)) if fence else ""
+    size = (yield from ahead(s, 0, (frame,))) if frame else 0
+    if size > 0 and (yield from ahead(s, size, (fence,))) > 0:
+        yield from at(s, frame)
 
 
 def fence_of_arguments(s: State) -> Scan[str]:

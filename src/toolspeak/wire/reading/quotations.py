@@ -8,12 +8,14 @@ from typing import cast
 
 from ...events import TextDelta
 from .fences import language_size
-from .lexicon import CODE, END, FENCE, TEXT, Program
+from .lexicon import CODE, END, FENCE, MARK, TEXT, Program
 from .source import Scan, at, literal_words, marks, peek, until
 from .state import State
 
-OPEN = ("<!--", "~~~", "\n~~~")
+TILDES = "~~~"
+OPEN = ("<!--", TILDES, "\n~~~")
 """Openers of blocks that span lines until they are closed."""
+OPENED_BEHIND_TEXT = re.compile(rf"[^\s~][^\n]*{TILDES}\s*(?:(?:{MARK.pattern})\s*)*{TILDES}\Z").search
 BACKTICKS = cast("Callable[[str, int], re.Match[str]]", re.compile("`*").match)
 
 
@@ -62,12 +64,22 @@ class CodeBlock:
         self.open = self.depth > 0
 
 
+def _closes_around(s: State, word: str) -> bool:
+    """Whether these tildes close what others opened behind a text on its line, around a call and its markers.
+
+    Those open no code block, so the call counted. All of it is in the text.
+    """
+    return bool(s.call_count and OPENED_BEHIND_TEXT(s.recent)) if word.strip() == TILDES else False
+
+
 def pass_quoted(s: State, p: Program, word: str, opener: str = "") -> Scan[None]:
     """Passes on code, a quotation or a comment that only shows calls: to its closer, or to the end of the line.
 
     If it begins with the opener of a call, which may span lines, it extends to the end of the paragraph. What begins
     the next line is not consumed. `opener` follows a `word` that does not contain it.
     """
+    if _closes_around(s, word):
+        return
     yield from _pass_words(s, (opener, *p.lead(opener)) if opener else p.lead(word[1:]))
     opener, end = opener or word[1:], p.quotations.get(word, "`")
     if opener in p.thoughts:
