@@ -285,7 +285,7 @@ def test_the_marker_that_opens_a_call_decides_about_the_dialect(space: str, end:
     assert "read as mistral" in note.detail
 
 
-@pytest.mark.parametrize("text", [HERMES, LEFT["JSON fence"][1], f"I look.\n{HERMES}"])
+@pytest.mark.parametrize("text", [LEFT["JSON fence"][1], f"I look.\n{HERMES}"])
 def test_a_misspelled_name_in_a_text_leaves_a_note(text: str) -> None:
     reply = ts.collect([event for came in heard([text.replace("weather", "wether")]) for event in came])
     assert not reply.calls
@@ -309,8 +309,6 @@ UNREAD = {
     ),
     "the name as the key": ("mine", '{"weather": {"city": "Rome"}}'),
     "ReAct with brackets": ("mine", "Action: weather[Rome]"),
-    "a cut tag": ("mine", '<function=weather>{"city": "Rom'),
-    "a cut parameter": ("mine", '<function_calls>\n<invoke name="weather">\n<parameter name="city">Rom'),
     "a variable in tool_code": (
         "gemma-3-4b-it", '```tool_code\nresult = weather(city="Rome")\nprint(result)\n```'
     ),
@@ -460,7 +458,10 @@ def test_what_is_behind_a_call_comes_once(dialect: str, behind: str) -> None:
         events = [event for came in heard(pieces) for event in came]
         reply = ts.collect(events)
         assert sum(isinstance(event, CallEnd) for event in events) == len(reply.calls)
-        assert reply.text.count(behind.strip()) == 1
+        if dialect == "llama3-builtin":  # its argument ends at a quotation mark that ends the reply's last line
+            assert [call.whole for call in reply.calls] == [False]
+        else:
+            assert reply.text.count(behind.strip()) == 1
 
 
 @pytest.mark.parametrize("dialect", ts.dialects())
@@ -762,10 +763,7 @@ def test_a_whole_reply_that_is_a_marked_call_with_wrong_arguments_is_asked_again
 @pytest.mark.parametrize(
     "text",
     [
-        f"Sure.\n{WRONG}",
-        f"{WRONG}\nOne moment.",
-        WRONG.removesuffix("</tool_call>"),
-        WRONG.replace("weather", "wether"),
+        f"So: {WRONG}",
         '```json\n{"name": "weather", "arguments": {"town": "Xiamen"}}\n```',
         'Action: weather\nAction Input: {"town": "Xiamen"}',
     ],
@@ -794,9 +792,9 @@ def test_a_wrong_call_beside_one_that_the_server_read_stays_text() -> None:
     [
         (f"I call it: {WRONG}", "stop", "The required argument 'city' is missing", "hermes"),
         ('{"name": "weather", "arguments": {"town": 3}}', "stop", 'Unknown argument: "town"', "llama3-json"),
-        (HERMES[:-20], "length", "Raise max_tokens", "hermes"),
-        (HERMES[:-20], "stop", "the reply ended (finish reason `stop`) before the call did", "hermes"),
-        ('[TOOL_CALLS][{"name": "weather", "arguments": {"ci', "length", "Raise max_tokens", "mistral-nemo"),
+        (f"I call it: {HERMES[:-20]}", "length", "Raise max_tokens", "hermes"),
+        (f"So: {HERMES[:-20]}", "stop", "the reply ended (finish reason `stop`) before the call did", "hermes"),
+        ('I call [TOOL_CALLS][{"name": "weather", "arguments": {"ci', "length", "Raise max_tokens", "mistral-nemo"),
     ],
 )
 def test_the_note_says_why_the_call_stays_text(text: str, finish: str, reason: str, dialect: str) -> None:

@@ -6,9 +6,10 @@ may write its calls in the dialect that it was trained on, instead of the one in
 
 - In the model's own dialect, if that was chosen or its name tells it, wherever the calls stand.
 - In all other dialects at once, if the reply (or its part before or behind the server's own calls) is calls of offered
-  tools with valid arguments, and nothing else. If it is the whole reply and stands between the control markers of a
-  dialect, the arguments may be wrong: the model is asked again, as after a wrong call that the server read. Calls that begin with a fence or a tag may have words before them, on
+  tools with valid arguments, and nothing else. Calls that begin with a fence or a tag may have words before them, on
   lines of their own, or behind them. With words on both sides they are an example.
+- Calls that cannot run count too if they begin with a control marker and the server read no call: the model is asked again,
+  as after a wrong call that the server read. If they are the whole reply, their tools need not be offered.
 
 Text is held back only while it can still be such a call, which for most replies is their first piece. A call that a
 server read and left in the text as well counts once (see `doubled_calls`).
@@ -144,12 +145,13 @@ class Listener:
         self._alone &= not isinstance(event, CallStart)
         if reader is None:
             return [*self._in_thought(event), *self._ending(event)]
+        reader.alone = self._alone
         if not isinstance(event, CallStart | Finished):
             return self._from_text(reader.feed(event))
         # The text before a call of the server's own is over: what was held back of it comes first.
         self._reader = None
         whole = not isinstance(event, Finished) or event.finish in ENDED
-        came = self._from_text(reader.close(whole=whole, alone=self._alone))
+        came = self._from_text(reader.close(whole=whole, cut=not whole))
         self._own_notes = reader.notes
         self._how = reader.how or self._how
         return [*came, *self._in_thought(event), *self._ending(event)]
@@ -162,7 +164,7 @@ class Listener:
         over = any((self._calls, self._text.strip(), not self._alone))
         if self._thinker and not self._thought:
             whole = all((event.finish in ENDED, self._leading.unclosed, not over))
-            came = self._thinker.close(whole=whole, alone=False)
+            came = self._thinker.close(whole=whole)
             calls = self._last_calls(self._thinker, came)
             return [*_as_thought(came[: len(came) - len(calls)]), *self._from_text(calls)]
         text = f"{self._thought}{self._leading.unclosed}"
@@ -170,7 +172,7 @@ class Listener:
         if any((over, long, not text)):
             return []
         reader = self._new_reader()
-        came = [*reader.feed(TextDelta(text)), *reader.close(whole=event.finish in ENDED, alone=False)]
+        came = [*reader.feed(TextDelta(text)), *reader.close(whole=event.finish in ENDED)]
         calls = self._last_calls(reader, came)
         self._text = "" if calls else self._thought
         return self._from_text(calls)
@@ -258,6 +260,8 @@ class _TextReader:
         self._own = own
         self._prompted_in = prompted_in
         self._tools = tools
+        self.alone = False
+        """Whether it is the text of a reply in which the server read no call: calls that cannot run count too."""
         self._decoder = Decoder(own, tools, "", ids=new_id) if own else None
         self._any = self._decoder or Decoder(get("hermes"), tools, "")
         """Knows the turns of other roles, and the markers of most families, also in a text of no known dialect."""
@@ -310,7 +314,7 @@ class _TextReader:
             passage.feed(text)
         while passage is None or not passage.open:
             if passage:
-                if not self._spoken and (reading := passage.calls_before_words()):
+                if not self._spoken and (reading := passage.calls_before_words(attempts=self.alone)):
                     return reading
                 self._spoken = True
                 self._tries -= passage.tries
@@ -331,18 +335,18 @@ class _TextReader:
         turn = self._any.state.other_turn
         return turn is not None and self._fed + place >= turn.at
 
-    def close(self, *, whole: bool, alone: bool) -> list[Event]:
-        """What was held back; `whole`: the text is over, and was not cut; `alone`: nothing else is in the reply."""
+    def close(self, *, whole: bool, cut: bool = False) -> list[Event]:
+        """What was held back; `whole`: the text is over, and was not `cut`."""
         came = self._decoder.close() if self._decoder else []
         if self._decoder is None:
             self._noted(self._any.close())
         self._buffered += [one for one in came if not isinstance(one, Finished)]
-        passage = self._passage if whole else None
+        passage = self._passage if whole or cut else None
         if passage is None or CallStart in map(type, came):
             return self.released()
-        reading = passage.calls(alone=False if self._spoken else alone)
-        if reading is None and not self._spoken:
-            reading = passage.calls_before_words(over=True)
+        reading = passage.calls(attempts=self.alone, cut=cut)
+        if all((reading is None, whole, not self._spoken)):
+            reading = passage.calls_before_words(attempts=self.alone, over=True)
         return self._in_other(reading) if reading else self.released()
 
     def _in_other(self, reading: DialectReading) -> list[Event]:

@@ -12,7 +12,7 @@ from contextlib import aclosing
 from typing import cast
 
 from ..events import Event, Noted
-from ..plan.attempted_call import LOST, UNREAD
+from ..plan.attempted_call import BEGUN, LOST, UNREAD
 from ..plan.end_marks import EndMarks
 from ..types import Request
 from ..wire.dialect import Dialect
@@ -86,6 +86,6 @@ def _unread(event: Event) -> bool:
     """Whether it says that a text was meant as a call, or has one. The text of a hosted API is not judged: its server reads calls."""
     match event:
         case Noted(note):
-            return note.rule in (UNREAD, LOST)
+            return note.rule in (UNREAD, BEGUN, LOST)
         case _:
             return False

@@ -8,6 +8,7 @@ read a reply count together: past TRIES, its text is text.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -25,8 +26,7 @@ from ..wire.finding.model_names import known
 from ..wire.prompt.calls import write_calls
 from ..wire.prompt.template_capabilities import literals
 from ..wire.reading.collect import collect
-from ..wire.reading.doubtful import DOUBTFUL
-from ..wire.reading.lexicon import MARK
+from ..wire.reading.doubtful import DOUBTFUL, TRAILING
 
 LONGEST = 200_000
 """Characters of the longest passage that is read in all dialects."""
@@ -35,6 +35,8 @@ DIALECTS = 100
 SLICE = 256
 TRIES = 2_000
 """How many openers of calls are tried in a reply, in all dialects together."""
+_OPENER = re.compile(r"\s*[<\[\]][^\s{\[]{2}")
+"""Matches an opener in brackets, and none that JSON or Python may begin with."""
 
 
 @dataclass(slots=True)
@@ -58,6 +60,11 @@ class DialectReading:
     """Whether it was read to the end."""
     invented: InventedResults | None = None
     """Knows which texts are results that the model made up, so no words; None where these are words too."""
+
+    @property
+    def reply(self) -> Reply:
+        """What it has up to the words."""
+        return collect(self.events if self.before_words is None else self.before_words)
 
     @property
     def tries(self) -> int:
@@ -96,6 +103,9 @@ class DialectReading:
                 self.before_words = self.events[: len(self.events) - behind]
 
 
+_Ranked = tuple[tuple[int, ...], DialectReading]
+
+
 class Passage:
     """A part of a text, from where a call may begin. All dialects but `own` read along; one that finds words drops out.
     After `tries` openers all do. `spoken`: there are words before it."""
@@ -112,6 +122,7 @@ class Passage:
     ) -> None:
         self.text = ""
         self._limit = tries
+        self._spoken = spoken
         self.tries = 0
         """How many openers of calls were tried."""
         self._tools = tools
@@ -146,40 +157,63 @@ class Passage:
             if not self._reading:
                 return
 
-    def calls(self, *, alone: bool) -> DialectReading | None:
-        """The whole passage as calls, in the dialect that reads it best; None where it is none. `alone`: it is the whole
-        reply, so calls between the control markers of a dialect may have wrong arguments."""
+    def calls(self, *, attempts: bool, cut: bool = False) -> DialectReading | None:
+        """The whole passage as calls, in the dialect that reads it best; None where it is none. `attempts`: calls that cannot
+        run count too. `cut`: the reply was not over, so only they count."""
         for one in self._reading:
             one.close()
         self._ended += [one for one in self._reading if one.words]
         calls = [one for one in self._reading if not one.words]
-        marked = [one for one in calls if _marked(one.dialect, self.text)] if alone else []
-        return self._best(calls) or self._best(marked, fit=False)
+        best = None if cut else self._best(calls)
+        return self._attempt(calls, alone=not self._spoken) if attempts and best is None else best
 
-    def calls_before_words(self, *, over: bool = False) -> DialectReading | None:
+    def calls_before_words(self, *, attempts: bool, over: bool = False) -> DialectReading | None:
         """The same, if it begins with calls in a fence or between tags, and words follow. `over`: the text has ended."""
         marked = self.text.lstrip()[0] in "`<"
-        reading = self._best([one for one in self._ended if one.called]) if marked else None
+        called = [one for one in self._ended if one.called] if marked else []
+        reading = self._best(called)
+        if attempts and reading is None:
+            reading = self._attempt(called, alone=False)
         if reading and not reading.closed:
             reading.read(self.text[reading.length :])
             if over:
                 reading.close()
         return reading
 
-    def _best(self, readings: Sequence[DialectReading], *, fit: bool = True) -> DialectReading | None:
-        """The one of these that reads whole calls of offered tools best, with arguments that `fit`. None if a better one
+    def _best(self, readings: Sequence[DialectReading]) -> DialectReading | None:
+        """The one of these that reads whole calls of offered tools best, with arguments that fit. None if a better one
         finds a call doubtful: a dialect that does not know its surroundings may find it whole."""
-        ranked: list[tuple[tuple[int, ...], DialectReading]] = []
+        ranked: list[_Ranked] = []
         doubts: list[tuple[int, ...]] = []
         for one in readings:
-            reply = collect(one.events if one.before_words is None else one.before_words)
-            if _acceptable(reply, self._tools, fit):
-                one.passage = self.text
+            reply = one.reply
+            if reply.calls and not any(checked(call, self._tools)[1] for call in reply.calls):
                 ranked.append(((len(reply.calls), *rank(one.dialect, reply, self.text)), one))
             elif any(note.rule in DOUBTFUL for call in reply.calls for note in call.notes):
                 doubts.append(rank(one.dialect, reply, self.text))
+        return self._first(ranked, doubts)
+
+    def _attempt(self, readings: Sequence[DialectReading], *, alone: bool) -> DialectReading | None:
+        """The best reading of calls that cannot run: their arguments are wrong, or they are not whole. Whoever wrote them
+        behind the control marker that opens calls meant them, and has to know what is wrong. Unless they are the whole
+        reply (`alone`), their tools are offered ones and no sentence goes on behind them: else they may be an example."""
+        names = {tool.name for tool in self._tools}
+        ranked: list[_Ranked] = []
+        for one in (one for one in readings if _opened(one.dialect, self.text)):
+            reply = one.reply
+            offered = all(call.name in names for call in reply.calls)
+            goes_on = any(note.rule == TRAILING for call in reply.calls for note in call.notes)
+            if reply.calls and (alone or offered > goes_on):
+                ranked.append(((offered, len(reply.calls), *rank(one.dialect, reply, self.text)), one))
+        return self._first(ranked, ())
+
+    def _first(self, ranked: Sequence[_Ranked], doubts: Sequence[tuple[int, ...]]) -> DialectReading | None:
+        """The reading with the highest rank, if no doubt has a higher one."""
         best = max(ranked, key=lambda one: one[0], default=None)
-        return best[1] if best and all(doubt <= best[0][1:] for doubt in doubts) else None
+        if best is None or any(doubt > best[0][1:] for doubt in doubts):
+            return None
+        best[1].passage = self.text
+        return best[1]
 
 
 def ready() -> bool:
@@ -197,21 +231,12 @@ def _is_words(event: Event) -> bool:
     return bool(event.text.strip()) if isinstance(event, TextDelta) else False
 
 
-def _acceptable(reply: Reply, tools: Sequence[Tool[..., Any]], fit: bool) -> bool:
-    """Whether there are calls, all whole and of offered tools, and, with `fit`, none has a problem once its arguments are
-    coerced, as those of any call are."""
-    if not reply.calls:
-        return False
-    if fit:
-        return not any(checked(call, tools)[1] for call in reply.calls)
-    names = {tool.name for tool in tools}
-    return all(call.whole and call.name in names for call in reply.calls)
-
-
-def _marked(dialect: Dialect, text: str) -> bool:
-    """Whether the dialect has control markers around a call, and the text has them all."""
-    marks = [word for word in literals(dialect) if MARK.fullmatch(word)]
-    return all(mark in text for mark in marks) if marks else False
+def _opened(dialect: Dialect, text: str) -> bool:
+    """Whether the text begins with what opens calls of the dialect, or a message with one, and that is in brackets, as control
+    markers are."""
+    words = (dialect.header.start if dialect.header else "", *markers(dialect)[:1])
+    openers = tuple(word.strip() for word in words if _OPENER.match(word))
+    return text.lstrip().startswith(openers) if openers else False
 
 
 def rank(dialect: Dialect, reply: Reply, text: str) -> tuple[int, ...]:

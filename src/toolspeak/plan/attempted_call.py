@@ -23,6 +23,8 @@ UNREAD = "unread-call"
 """The rule of the note on markers of a call around something else."""
 LOST = "call-in-turn"
 """The rule of the note on a call that stood behind what begins the turn of another role."""
+BEGUN = "cut-opener"
+"""The rule of the note on the beginning of a call at the end of the reply."""
 HALF = "The reply ended with the beginning of a call"
 NOT_A_CALL = "That was no tool call, so nothing was run: the text between its markers does not have the form of a call"
 IN_TURN = "The call of {!r} was not run: before it, your text begins the turn of another role ({!r})"
@@ -46,12 +48,12 @@ def _fault(reply: Reply, notes: Mapping[str, str]) -> str:
     if LOST in notes:
         head = next((notes[rule] for rule in RULES if rule in notes), "")
         return IN_TURN.format(notes[LOST], head)
-    return HALF if "cut-opener" in notes else ""
+    return HALF if BEGUN in notes else ""
 
 
 def notes_markers(event: Event) -> bool:
-    """Whether this is the note that something else than a call stands between the markers of one."""
-    return isinstance(event, Noted) and event.note.rule == UNREAD
+    """Whether this is the note that something else than a call stands between the markers of one, or only its beginning."""
+    return isinstance(event, Noted) and event.note.rule in (UNREAD, BEGUN)
 
 
 def tries_of(reply: Reply, request: Request, tries: int = TRIES) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 UNBALANCED = "unbalanced-closers"
 DRAFTED = "drafted-call"
+TRAILING = "trailing-text"
 EARLIER_CALLS = frozenset((UNBALANCED, DRAFTED))
 """These rules are about all calls before them, which have ended already (`unbalanced_closers`, `lone_closers`)."""
 DOUBTFUL = frozenset(
@@ -14,7 +15,7 @@ DOUBTFUL = frozenset(
         "misplaced-key",
         "missing-quote",
         "other-name",
-        "trailing-text",
+        TRAILING,
         UNBALANCED,
         "unknown-key",
     ]

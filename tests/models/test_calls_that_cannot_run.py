@@ -1,0 +1,156 @@
+"""Calls in the text of a model of unknown dialect that cannot run: the model is asked again, as one of a known dialect."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+import toolspeak as ts
+from replies import delta, frames
+from toolspeak.drive import Done
+from toolspeak.events import Finished, TextDelta
+from toolspeak.gateway.generation import answer
+from toolspeak.models.calls_in_text import Listener
+from toolspeak.wire.prompt.calls import write_calls
+
+Serve = Callable[..., Any]
+QUESTION = "What is the weather in Xiamen?"
+UNMARKED = {
+    *("command-r-plus", "function-name", "functionary-v3", "functools", "gemma3", "generic-json", "llama3-json"),
+    *("phi-4-mini", "pythonic", "react", "response-template", "tool-call", "tool-json", "xlam"),
+}
+"""Dialects whose calls begin with a word, a fence or a bracket: what is no right call may be an answer."""
+IN_LINE = {"minimax-m3", "mistral-nemo", "mistral-v11", "mistral-v13", "mistral-v3", "openpangu"}
+"""Those whose calls begin with a bracket: behind words these are not looked for."""
+REFUSED = {
+    "unknown tool": '<tool_call>{"name": "nosuch", "arguments": {"city": "Xiamen"}}</tool_call>',
+    "half a call": '<tool_call>{"name": "weather", "arguments": {"city": "Xia',
+    "the beginning of a call": '<tool_call>\n{"name": "wea',
+    "a doubled key": '<tool_call>{"name": "weather", "arguments": {"city": "Xiamen", "city": "Rome"}}</tool_call>',
+    "broken JSON": '<tool_call>{"name": "weather", "arguments": {"city": Xiamen Rome,,}}</tool_call>',
+    "wrong arguments": '<tool_call>{"name": "weather", "arguments": {"town": "Xiamen"}}</tool_call>',
+    "words before it": 'I look.\n<tool_call>{"name": "weather", "arguments": {"town": "Xiamen"}}</tool_call>',
+    "words behind it": '<tool_call>{"name": "weather", "arguments": {"town": "Xiamen"}}</tool_call>\nOne moment.',
+}
+SHOWN = {
+    "an example of another tool": 'So:\n<tool_call>{"name": "nosuch", "arguments": {"city": "Rome"}}</tool_call>',
+    "a sentence about it": '<tool_call>{"name": "weather", "arguments": {"town": "Rome"}}</tool_call> is how I call.',
+    "words on both sides": 'So:\n<tool_call>{"name": "weather", "arguments": {"town": 1}}</tool_call>\nSee?',
+    "plain JSON": '{"name": "weather", "arguments": {"town": "Rome"}}',
+    "half an object": '{"name": "nosuch", "arguments": {"ci',
+    "a fence": '```json\n{"name": "nosuch", "arguments": {"city": "Rome"}}\n```',
+    "another element": "<answer>Rome</answer>",
+}
+
+
+def weather(city: str) -> str:
+    """The weather in a city, now."""
+    return f"rain in {city}"
+
+
+def heard(text: str, size: int, finish: Any = "stop") -> ts.Reply:
+    listener = Listener(ts.Request([{"role": "user", "content": QUESTION}], (ts.tool(weather),)), None)
+    pieces = [TextDelta(text[at : at + size]) for at in range(0, len(text), size)]
+    return ts.collect([event for one in (*pieces, Finished(finish)) for event in listener.hear(one)])
+
+
+@pytest.mark.parametrize("name", sorted({*ts.dialects()} - UNMARKED))
+def test_a_marked_call_that_cannot_run_is_a_call_in_every_dialect(name: str) -> None:
+    def written(tool: str, **arguments: str) -> str:
+        return write_calls([ts.ToolCall("c1", tool, arguments)], ts.dialect(name)).strip()
+
+    right = written("weather", city="Xiamen")
+    half = right[: right.index("Xiam") + 4]
+    wrong = written("weather", town="Xiamen")
+    cases = [(wrong, "stop", ""), (half, "stop", ""), (half, "length", "")]
+    if name != "llama4-pythonic":  # a list of Python calls: one of an unknown tool may be any list
+        cases.append((written("nosuch", city="Xiamen"), "stop", ""))
+    if name not in IN_LINE:
+        cases += [(wrong, "stop", "I look.\n"), (half, "stop", "I look.\n")]
+    for text, finish, before in cases:
+        for size in (1, 9, 10_000):
+            reply = heard(before + text, size, finish)
+            assert [call.name for call in reply.calls] in (["weather"], ["nosuch"]), (text, size)
+            assert [call.whole for call in reply.calls] == [text != half]
+            assert (reply.text.strip(), reply.finish) == (
+                before.strip(),
+                "length" if finish == "length" else "tool_calls",
+            )
+
+
+@pytest.mark.parametrize("text", SHOWN.values(), ids=SHOWN)
+def test_what_may_be_an_example_or_an_answer_stays_text(text: str) -> None:
+    for size in (1, 7, len(text)):
+        reply = heard(text, size)
+        assert (reply.text, reply.calls) == (text, ())
+        assert not [note for note in reply.notes if note.rule in ("unread-call", "cut-opener")]
+
+
+@pytest.mark.parametrize("text", [text for text in REFUSED.values() if text.startswith("<tool_call>{")])
+def test_behind_a_call_that_the_server_read_it_stays_text(text: str) -> None:
+    listener = Listener(ts.Request([{"role": "user", "content": QUESTION}], (ts.tool(weather),)), None)
+    own = [ts.CallStart("weather", "c1"), ts.ArgumentsDelta('{"city": "Rome"}'), ts.CallEnd()]
+    reply = ts.collect([out for one in (*own, TextDelta(text), Finished("stop")) for out in listener.hear(one)])
+    assert (reply.text, len(reply.calls)) == (text, 1)
+
+
+class Improves:
+    """A server that ignores `tools`: its model writes `text` first, and then that it rains."""
+
+    def __init__(self, text: str, finish: str) -> None:
+        self.replies = [(text, finish)]
+        self.asked = 0
+
+    async def __call__(self, request: web.Request) -> web.StreamResponse:
+        if not request.path.endswith("/chat/completions"):
+            return web.json_response({"error": "no such page"}, status=404)
+        self.asked += 1
+        text, finish = self.replies.pop() if self.replies else ("It rains.", "stop")
+        if (await request.json()).get("stream"):
+            return web.Response(
+                body=frames(delta(content=text), delta(finish), "[DONE]"), content_type="text/event-stream"
+            )
+        message = {"role": "assistant", "content": text}
+        return web.json_response({"choices": [{"index": 0, "message": message, "finish_reason": finish}]})
+
+
+async def through(door: str, model: ts.Model) -> ts.Reply:
+    """The reply of the library's verbs, or as the gateway passes it on."""
+    if door == "run":
+        return await ts.arun(QUESTION, tools=[weather], model=model)
+    if door == "decide":
+        return await ts.adecide(QUESTION, tools=[weather], model=model)
+    request = ts.Request([{"role": "user", "content": QUESTION}], (ts.tool(weather),))
+    events = [event async for event in answer(request, model)]
+    return next(event.value for event in events if isinstance(event, Done))
+
+
+@pytest.mark.parametrize("door", ["run", "decide", "gateway"])
+@pytest.mark.parametrize("name", ["mine", "Qwen2.5-7B-Instruct"])
+@pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED)
+def test_the_model_is_asked_again_whatever_its_name(serve: Serve, text: str, name: str, door: str) -> None:
+    async def main() -> None:
+        async with serve(server := Improves(text, "stop")) as running:
+            reply = await through(door, ts.model(f"{running.url}/v1#{name}"))
+            assert (reply.text.removeprefix(text.partition("<")[0]), server.asked) == ("It rains.", 2)
+            assert not reply.calls
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("name", ["mine", "Qwen2.5-7B-Instruct"])
+def test_a_run_asks_again_for_a_call_that_the_limit_of_tokens_cut(serve: Serve, name: str) -> None:
+    async def main() -> None:
+        async with serve(server := Improves(REFUSED["half a call"], "length")) as running:
+            reply = await through("run", ts.model(f"{running.url}/v1#{name}"))
+            assert (reply.text, server.asked) == ("It rains.", 2)
+            assert "at its limit of tokens" in str(reply.steps[0].results[0].error)
+        async with serve(server := Improves(REFUSED["half a call"], "length")) as running:
+            reply = await through("gateway", ts.model(f"{running.url}/v1#{name}"))
+            assert (reply.text, reply.finish, server.asked) == ("", "length", 1)
+
+    asyncio.run(main())
