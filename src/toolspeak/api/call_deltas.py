@@ -4,6 +4,10 @@ Deltas of several calls may be interleaved, while our events describe one call a
 the others wait until its JSON is complete. Servers leave out different fields. So a delta is matched to its call by
 index if the server's indexes distinguish calls, else by id, else by whether the last call can continue.
 
+Some servers send the arguments as a JSON text in a JSON text, or `null` for none. What begins so is held back until it is
+complete, and then becomes the object that it stands for. Anything else that is no object stays as it is, and is refused
+with that reason.
+
 The limits of a reply count events (`wire.reading.reply_size_limits`). Deltas that wait here are not events yet, so they have
 a limit of their own: `hold` counts them, and refuses a server that sends more.
 """
@@ -26,6 +30,8 @@ ENTRY = 60
 """The overhead of a waiting delta besides its text, in characters."""
 CALL = 1_000
 """The overhead of a call, in characters."""
+ENCODED = ('"', "n")
+"""How arguments begin that are a text in a text, or null."""
 
 
 @dataclass(slots=True, eq=False)
@@ -34,11 +40,20 @@ class _StreamedCall:
     name: str = ""
     pending: list[str] = field(default_factory=list[str])
     text: bool = False
+    first: str = ""
     started: bool = False
     sent_id: str = ""
     ended: bool = False
     contradicted: bool = False
     balance: Balance = field(default_factory=Balance)
+
+    def append(self, text: str) -> None:
+        """Adds a piece of the arguments."""
+        self.text = True
+        if not self.first:
+            self.first = text.lstrip()[:1]
+        self.pending.append(text)
+        self.balance.feed(text)
 
 
 class CallStream:
@@ -95,9 +110,7 @@ class CallStream:
             self.hold(len(call.name))  # of each piece, for each copies the name
         call.contradicted |= self._is_of_another(call, key, name, text)
         if text:
-            call.text = True
-            call.pending.append(text)
-            call.balance.feed(text)
+            call.append(text)
         events = self._advance()
         if call.pending:
             self.hold(len(text) + ENTRY)
@@ -162,7 +175,7 @@ class CallStream:
 
     def _flush(self, call: _StreamedCall, *, last: bool = False) -> list[Event]:
         """Start the call once its arguments begin; before that, more of its name may arrive."""
-        if not last and not (call.name and call.pending):
+        if not last and not all((call.name, call.pending, call.first not in ENCODED)):
             return []
         events: list[Event] = []
         if not call.started:
@@ -178,7 +191,9 @@ class CallStream:
         return self._ids() if self._ids else f"call_{self._created}"
 
     def _finish(self, call: _StreamedCall, *, cut: bool = False) -> list[Event]:
+        encoded = _decode(call) if call.first in ENCODED else False
         events = self._flush(call, last=True)  # start it first, even if its name never came: each end needs a start
+        events += [Noted(Note("encoded-arguments"))] if encoded else []
         call.ended = True
         complete = call.balance.complete or not cut
         doubled = call.balance.doubled
@@ -195,6 +210,19 @@ def _text(arguments: Any) -> str:
     if isinstance(arguments, str):
         return arguments
     return "" if arguments is None else nonblocking_json.dumps(arguments)
+
+
+def _decode(call: _StreamedCall) -> bool:
+    """Puts the object in place of arguments that are its text, encoded once more, or of null. Returns whether they were
+    encoded."""
+    text = "".join(call.pending)
+    inner = "{}" if text.strip() == "null" else nonblocking_json.loads_or(text, None)
+    plain = inner if isinstance(inner, str) else text
+    if not isinstance(nonblocking_json.loads_or(plain, None), dict):
+        return False
+    call.pending, call.balance = [plain], Balance()
+    call.balance.feed(plain)
+    return call.first == '"'
 
 
 def _rename(call: _StreamedCall, name: str) -> None:

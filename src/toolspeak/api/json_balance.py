@@ -49,6 +49,7 @@ class Balance:
     def _quote(self, text: str, start: int, end: int) -> None:
         """A quote that opens a string, or closes one after this part of its content."""
         self.quoted = not self.quoted
+        self.complete |= self.depth == 0 and not self.quoted  # a text that is the whole value
         if self.quoted:
             self._name = [] if self._name_next else None
         elif self._name is not None:

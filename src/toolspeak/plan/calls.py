@@ -130,9 +130,10 @@ def _why(call: ToolCall, finish: str) -> str:
 
 
 def _not_json(text: str) -> str:
-    """What is wrong with a JSON text; "" if it only ends too early."""
+    """What is wrong with a JSON text of arguments; "" if it only ends too early."""
     try:
-        json.loads(text)
+        value = json.loads(text)
+        return "" if isinstance(value, dict) else f"its arguments are {_kind(value)}, and no JSON object"
     except json.JSONDecodeError as error:
         if error.msg.startswith("Unterminated") or error.pos >= len(text.rstrip()):
             return ""
@@ -141,7 +142,13 @@ def _not_json(text: str) -> str:
         )
     except (ValueError, RecursionError) as error:
         return f"its arguments cannot be read: {error}"
-    return ""
+
+
+def _kind(value: Any) -> str:
+    """What a JSON value is."""
+    if isinstance(value, list):
+        return "a list"
+    return "a text" if isinstance(value, str) else json.dumps(value)
 
 
 DIAGNOSED = 1_000_000

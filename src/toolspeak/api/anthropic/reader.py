@@ -7,7 +7,6 @@ from typing import Any
 
 from ...errors import ServerFailed
 from ...events import Event, Noted
-from ...schema import nonblocking_json
 from ...types import Finish, Note, Usage
 from ..json_stream import Payload, record, records
 from ..stream_reader import StreamReader, count
@@ -78,10 +77,9 @@ class ReplyReader(StreamReader):
         if index in self._open:
             self._calls.contradict(index)
         if block.get("type") == "tool_use":
-            complete_input = record(block.get("input"))
-            self._open[index] = bool(complete_input)
-            text = nonblocking_json.dumps(complete_input) if complete_input else ""
-            return self._calls.add(index=index, key=block.get("id"), name=block.get("name"), arguments=text)
+            complete_input = block["input"] if block.get("input") else None  # an empty one is of a call that follows
+            self._open[index] = complete_input is not None
+            return self._calls.add(index=index, key=block.get("id"), name=block.get("name"), arguments=complete_input)
         return self._words(block.get("thinking"), block.get("text"))
 
     def _delta(self, index: int, delta: Payload) -> list[Event]:
