@@ -14,7 +14,7 @@ _NAMES = (
     *("brainstorm", "brainstorming", "chain_of_thought", "cot"),
 )
 _OTHER_NAMES = ("antThinking", "seed:think", "mm:think", "longcat_think", "think:opensource")
-_SPELLED = (*(spelled for name in _NAMES for spelled in (name, name.capitalize())), *_OTHER_NAMES)
+_SPELLED = (*(spelled for name in _NAMES for spelled in (name, name.capitalize(), name.upper())), *_OTHER_NAMES)
 THOUGHT_TAGS: Mapping[str, str] = {
     **{f"<{name}>": f"</{name}>" for name in _SPELLED},
     "[THINK]": "[/THINK]",
@@ -22,6 +22,12 @@ THOUGHT_TAGS: Mapping[str, str] = {
 }
 """Maps openers of thoughts to their closers: tags that models write in any dialect, because a prompt or a later training
 asks for them."""
+
+
+@lru_cache(256)
+def spellings(closer: str) -> tuple[str, ...]:
+    """The closer in each spelling: a thought may open in capital letters, and close in others."""
+    return tuple(tag for tag in THOUGHT_TAGS.values() if tag.lower() == closer.lower())
 
 
 @lru_cache(256)

@@ -11,6 +11,7 @@ from ..thought_tags import THOUGHT_TAGS, thought_tags
 from ..turn_heads import MODEL_LABEL, USER_LABELS, turn_heads
 from .call_closers import call_closers, stray_closers, visible_closers
 from .call_form_words import first_words, value_closers, words_before_names
+from .emphasized_tags import BEGINNINGS, emphasized_tags
 from .head_words import bare_heads, body_begins, channels, route, vocabulary
 from .openers import Entry, call_openers, spelled
 from .prompt_tail import ending, within_thought
@@ -18,7 +19,7 @@ from .source import Marks, literal_words, marks
 from .unbalanced_closers import patterns_of
 
 CALL, TEXT, CODE, HEAD, END, FRAME = "call", "text", "code", "head", "end", "frame"
-THINK, UNTHINK = "think", "unthink"
+THINK, UNTHINK, TAG = "think", "unthink", "tag"
 TURN, OTHER = "turn", "other"
 """The head of another role's turn, where a turn begins, and in a text."""
 
@@ -58,7 +59,8 @@ class Program:
     - `body_opener` comes between the head of a message and its body, if a mark ends the body; otherwise it is ""
     - `named`: a message may begin with only a tool's name
     - `turns` begin the turn of another role, with the words of which one follows them there; `turn_words` are they, and labels
-    - `foreign` maps the openers of thoughts in tags that are none of the dialect to their closers; `around` ends one too
+    - `foreign` maps the openers of thoughts in tags that are none of the dialect to their closers; `around` ends one too;
+      `emphasized` are these and the dialect's own, in lower case, in lines that begin with one of BEGINNINGS
     - `lone_closers` maps the closers of thoughts, also of those, to their openers
     - `unframed` ends a thought that was none; `closers` end a thought, `drafts` begin a call in one, `opening` are
       both
@@ -122,7 +124,7 @@ class Program:
     def _in_block(self) -> Marks:
         """What may end a code block, or the text that it is in. Tags of thoughts in it are shown; but a label (`Thought:`) may
         begin a reply that is all in a block."""
-        text = {word for word, kind in self.inside.items() if kind in (CALL, CODE, HEAD, OTHER)}
+        text = {word for word, kind in self.inside.items() if kind in (CALL, CODE, HEAD, OTHER, TAG)}
         if not any(word[:1].isalpha() for word in self.tags):
             text.update(word for word, kind in self.inside.items() if kind in (THINK, UNTHINK))
             text.update(self.tags.values())
@@ -262,8 +264,10 @@ class Program:
         self.foreign = {word: close for word, close in tags.items() if not {word, "\n" + word, close} & known}
         ends = (word for word, kind in self.inside.items() if kind in (FRAME, THINK))
         self.around = tuple(word for word in ends if word not in self.tags.values())
-        self.fresh |= dict.fromkeys(self.foreign, THINK)
-        self.inside |= {"\n" + word: THINK for word in self.foreign}
+        self.emphasized = emphasized_tags({**tags, **self.tags} if tags else {})
+        kinds = dict.fromkeys(self.foreign, THINK) | dict.fromkeys(BEGINNINGS if tags else (), TAG)
+        self.fresh |= kinds
+        self.inside |= {"\n" + word: kind for word, kind in kinds.items()}
         self._lone_closers()
 
     def _lone_closers(self) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import cast
 from unicodedata import category
 
 from ...events import TextDelta
+from .emphasized_tags import closer_of, emphasized_tag
 from .foreign_markers import CLOSES, line_before
 from .json_tokens import ENDS
-from .lexicon import CALL, END, FRAME, HEAD, MARK, Program
+from .lexicon import CALL, END, FRAME, HEAD, MARK, TAG, THINK, UNTHINK, Program
 from .other_turns import turn_begun, turn_in_text
 from .quotations import CodeBlock
 from .source import Marks, Scan, at, following, pass_all, until, visible
@@ -39,12 +40,12 @@ def mark(s: State, p: Program, fresh: bool, block: CodeBlock) -> Scan[Match | No
         begun = yield from _begun(s, p, before)
         if begun:
             return begun
-    word = yield from _in_text(s, p.block if block.open else p.marks)
+    word = yield from _next_word(s, p, block)
     if word is None:
         return None
     s.line = s.recent.rpartition("\n")[2].strip()
     s.text_before_call = (within | (s.line != "")) and word[0] != "\n"
-    kind = block.kind(p, word) if block.open else p.inside[word]
+    kind = block.kind(p, word) if block.open else _kind_of(word, p.inside, p)
     if word in p.turn_words:
         kind = yield from turn_in_text(s, p, word, kind)
     if kind in (CALL, HEAD):
@@ -56,16 +57,32 @@ def _begun(s: State, p: Program, before: bool) -> Scan[Match | None]:
     """The mark that begins here, if there is one."""
     s.start_recording()
     word = yield from at(s, *p.fresh)
+    if all((word, p.fresh.get(word) == TAG)):
+        word = yield from emphasized_tag(s, word, p.emphasized)
     if not word:
         s.give_back()
         return None
-    kind, space = p.fresh[word], s.recorded()[: -len(word)]
+    kind, space = _kind_of(word, p.fresh, p), s.recorded()[: -len(word)]
     if word in p.turns:
         kind = yield from turn_begun(s, p, word, kind)
     if kind not in (CALL, HEAD):
         s.commit()
     s.text_before_call = before > ("\n" in space)
     return END if kind == FRAME else kind, word, space
+
+
+def _next_word(s: State, p: Program, block: CodeBlock) -> Scan[str | None]:
+    """Passes text on up to the next mark and consumes it, or the line that is an emphasized tag."""
+    while True:
+        word = yield from _in_text(s, p.block if block.open else p.marks)
+        if word is None:
+            return None
+        if p.inside.get(word) != TAG:
+            return word
+        if line := (yield from emphasized_tag(s, word, p.emphasized)):
+            return line
+        s.emit_text("\n")
+        s.pos += 1
 
 
 def _in_text(s: State, wanted: Marks | None) -> Scan[str | None]:
@@ -103,6 +120,13 @@ def record_from(s: State, word: str) -> None:
     s.pos -= len(word)
     s.start_recording()
     s.pos += len(word)
+
+
+def _kind_of(word: str, kinds: Mapping[str, str], p: Program) -> str:
+    """The kind of a mark. A line that is an emphasized tag opens a thought, or closes one."""
+    if word in kinds:
+        return kinds[word]
+    return THINK if closer_of(word, p.emphasized) else UNTHINK
 
 
 def goes_on(line: str) -> bool:

@@ -13,6 +13,7 @@ from ...types import Note
 from ..dialect import Thinking
 from ..turn_ends import TURN_ENDS
 from .code_blocks import DRAFT, Attempt
+from .emphasized_tags import closer_of, closers
 from .lexicon import CALL, END, FRAME, HEAD, THINK, Program
 from .lookahead import ahead
 from .next_mark import Match, record_from
@@ -36,7 +37,7 @@ class Ends:
 def _ends(p: Program, foreign: str) -> Ends | None:
     """The ends of the dialect's own thoughts, or of one with this closer; None if nothing ends it."""
     if foreign:
-        unthink = (foreign, *(word for word in p.tags.values() if word not in ("", *p.frames)))
+        unthink = (*closers(foreign), *(word for word in p.tags.values() if word not in ("", *p.frames)))
         ends = (*unthink, *p.around)
         return Ends(marks(ends), marks((*ends, *p.drafts)), unthink, foreign=True)
     if p.closers is None or p.opening is None:
@@ -51,7 +52,7 @@ def _apart(s: State, p: Program) -> Thinking | None:
 
 def opened(s: State, p: Program, word: str, space: str) -> Scan[None]:
     """After the opener of a thought was consumed."""
-    s.foreign_closer = p.foreign.get(word.strip(), "")
+    s.foreign_closer = p.foreign.get(word.strip(), "") or closer_of(word, p.emphasized)
     thinking = _apart(s, p)
     s.emit_text(("\n" if word[0] == "\n" else "") if thinking else space + word)
     s.text_before_call = False
