@@ -339,7 +339,7 @@ class StreamCut(ModelError):
     """The reply broke off; `text` is the part that had arrived."""
 
     def __init__(self, message: str, *, text: str = "") -> None:
-        super().__init__(message)
+        super().__init__(f"{message}; {len(text):,} characters of its text had arrived" if text else message)
         self.text = text
 
 

@@ -455,7 +455,28 @@ def test_a_stream_cut_in_the_middle_is_not_asked_again(serve: Serve) -> None:
                     await _into(got, Http(server.url, "m"))
                 assert got == [TextDelta("Hel")]
                 assert caught.value.text == "Hel"
+                assert str(caught.value).endswith("; 3 characters of its text had arrived")
                 assert len(server.paths) == 1
+
+    run(main())
+
+
+def test_a_run_whose_reply_breaks_off_says_what_came_and_runs_none_of_its_calls(serve: Serve) -> None:
+    ran: list[str] = []
+
+    def look(city: str) -> str:
+        """Look."""
+        ran.append(city)
+        return "rain"
+
+    call = {"index": 0, "id": "c", "function": {"name": "look", "arguments": '{"city": "Rome"}'}}
+    sent = sse(delta(content="I look."), delta(tool_calls=[call]))
+
+    async def main() -> None:
+        async with serve(pieces(sent, cut=True)) as server:
+            with pytest.raises(StreamCut, match="; 7 characters of its text had arrived") as caught:
+                await toolspeak.arun("?", tools=[look], model=Http(server.url, "m"))
+            assert (caught.value.text, ran) == ("I look.", [])
 
     run(main())
 
