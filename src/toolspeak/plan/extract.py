@@ -25,7 +25,7 @@ from . import decide
 from .calls import checked
 from .code_fences import unfenced
 from .effects import Plan, spending
-from .json_passages import JsonText, fault, json_values, unwrapped, whole_values
+from .json_passages import JsonText, fault, json_values, own_texts, unwrapped, whole_values
 
 NO_TYPES = (str, bytes, bytearray, FunctionType, MethodType)
 """What pydantic would misread as a type. It would run a text as Python code, to find the type with that name."""
@@ -164,14 +164,18 @@ def reader(tool: Tool[..., Any], schema: Schema, *, bare: bool) -> Callable[[Rep
     def read(reply: Reply) -> Reply:
         if reply.calls:
             return replace(reply, calls=tuple(_listed(call, tool, schema) for call in reply.calls))
-        calls = [call for call in map(written, json_values(reply.text)) if call is not None]
-        fits = [call for call in calls if not checked(call, [tool])[1]]
-        if any(call.arguments != fits[0].arguments for call in fits):
-            return reply
-        call = fits[0] if fits else next(map(written, whole_values(reply.text)), None)
-        if call is None and closed:
-            call = unquoted(reply.text)
-        return _with_fault(reply) if call is None else replace(reply, text="", calls=(call,))
+        call: ToolCall | None = None
+        for text in own_texts(reply.text):
+            calls = [one for one in map(written, json_values(text)) if one is not None]
+            fits = [one for one in calls if not checked(one, [tool])[1]]
+            if any(one.arguments != fits[0].arguments for one in fits):
+                return reply
+            call = fits[0] if fits else next(map(written, whole_values(text)), None)
+            if call is None and closed:
+                call = unquoted(text)
+            if call is not None:
+                return replace(reply, text="", calls=(call,))
+        return _with_fault(reply)
 
     return read
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple, cast
 
 from ..types import Note
 from ..wire.reading.doubtful import DOUBTFUL
 from ..wire.reading.json_value import json_value
 from ..wire.reading.source import Malformed, Source
+from ..wire.turn_ends import TURN_ENDS
+from ..wire.turn_heads import MARKS, ROLES, STARTS, USER_LABELS
 from .code_fences import fenced, unfenced
 
 OPENER = re.compile(r"[{\[]")
@@ -18,6 +20,20 @@ BROKEN = re.compile(r"[{\[]\s*+[\"'{\[]")
 """The beginning of an object or list that is no word in brackets."""
 MOST = 32
 """The most places in a sentence that are tried; each may take time proportional to the text."""
+BLANKS = 40
+"""The most blanks before the head of a turn."""
+
+
+def _any_of(words: Iterable[str]) -> str:
+    return "|".join(map(re.escape, words))
+
+
+_HEAD = rf"(?:(?:{_any_of(STARTS)})(?:{_any_of(ROLES)})|{_any_of(MARKS)})"
+_TURN = re.compile(
+    rf"\n[^\S\n]{{0,{BLANKS}}}(?:{_HEAD}|{_any_of(USER_LABELS)})"
+    rf"|(?:(?<=[}}\]`])|(?:{_any_of(TURN_ENDS)}))\s{{0,{BLANKS}}}{_HEAD}"
+)
+"""Matches the head of another role's turn: at the beginning of a line, behind a value, or behind the mark of an end."""
 
 
 class JsonText(NamedTuple):
@@ -26,6 +42,14 @@ class JsonText(NamedTuple):
     value: Any
     text: str
     notes: tuple[Note, ...] = ()
+
+
+def own_texts(text: str) -> Iterator[str]:
+    """The part of a text before the turn of another role, if one begins behind a line or a value; then the text. A model that
+    does not stop behind its value writes the next request too, and another value for that."""
+    if turn := _TURN.search(text):
+        yield text[: turn.start()]
+    yield text
 
 
 def whole_values(text: str) -> Iterator[JsonText]:

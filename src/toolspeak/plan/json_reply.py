@@ -19,7 +19,7 @@ from ..schema.validators import judge
 from ..schema.weight import weight
 from ..types import Message, Note, Reply, Request, Schema, Tool
 from .code_fences import unfenced
-from .json_passages import BROKEN, OPENER, JsonText, json_values, whole_values
+from .json_passages import BROKEN, OPENER, JsonText, json_values, own_texts, whole_values
 
 OPEN = ("additionalProperties", "unevaluatedProperties")
 ANY_OBJECT = {"type": "object"}
@@ -61,10 +61,12 @@ def json_text(reply: Reply, schema: Schema, *, streamed: bool = False) -> tuple[
     wrong = _problems(reply.text, schema)
     if not wrong or streamed:
         return reply, wrong
-    values = [_coerced(one, schema) for one in json_values(reply.text)]
-    fits = [one for one in values if not _problems(one.text, schema)]
-    if fits and all(one.value == fits[0].value for one in fits):
-        return replace(reply, text=fits[0].text, notes=(*reply.notes, *_around(reply.text), *fits[0].notes)), ""
+    values, fits = list[JsonText](), list[JsonText]()
+    for text in own_texts(reply.text):
+        values = [_coerced(one, schema) for one in json_values(text)]
+        fits = [one for one in values if not _problems(one.text, schema)]
+        if fits and all(one.value == fits[0].value for one in fits):
+            return replace(reply, text=fits[0].text, notes=(*reply.notes, *_around(reply.text), *fits[0].notes)), ""
     return reply, _why(reply.text, values, fits, schema)
 
 
