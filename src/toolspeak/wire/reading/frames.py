@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..turn_ends import TURN_ENDS
+from .call_repairs import only
 from .lexicon import END, Program
 from .lookahead import ahead
-from .source import SPACE, Scan, skip
+from .source import SPACE, Scan, at, peek, skip
 from .state import State
 
 MOST = 100
@@ -30,6 +32,25 @@ def drop_frame(s: State, p: Program, word: str) -> Scan[None]:
     end = s.offset + s.pos
     yield from skip(s, p.frame_space.get(word, 0))
     s.text_before_call &= s.offset + s.pos == end
+    yield from keep_apart(s, p)
+
+
+def drop_closer(s: State, p: Program, word: str, close: str) -> Scan[None]:
+    """Drops the closer of a thought that is not open, with the whitespace behind the closer of the dialect."""
+    s.note("stray-closer", word.strip())
+    s.emit_text("\n" if word[0] == "\n" else "")
+    yield from skip(s, len(close) - len(close.rstrip()))
+    yield from keep_apart(s, p)
+
+
+def keep_apart(s: State, p: Program) -> Scan[None]:
+    """After a mark that was dropped: words on both sides of it stay apart, by a line break. A call or the end needs none."""
+    last, c = s.recent[-1:], (yield from peek(s, 1))
+    if any((last == "", last.isspace(), c == "", c.isspace())):
+        return
+    opens = yield from at(s, *p.marked, *p.starts, eat=False)
+    over = False if opens else (yield from only(s, (*p.frames, *p.unthink, *TURN_ENDS)))
+    s.emit_text("" if any((opens, over)) else "\n")
 
 
 def at_end(s: State, p: Program, beyond: tuple[str, ...]) -> Scan[bool]:

@@ -13,7 +13,7 @@ from .call_repairs import after_call, break_off, ends_inside, note_cut, note_unk
 from .calls import begin, section
 from .code_blocks import calls_after
 from .copied_markers import INVISIBLE, refuse_copy, refuse_copy_before
-from .frames import at_end, drop_frame, ends_message
+from .frames import at_end, drop_closer, drop_frame, ends_message, keep_apart
 from .heads import note_rest, pass_unread, read_head, tool_name
 from .json_value import json_value
 from .lexicon import (
@@ -114,11 +114,10 @@ def minor_mark(s: State, p: Program, kind: str, word: str, space: str, block: Co
         s.emit_text(word if s.ignored_call else "")
         s.ignored_call = False
         yield from skip(s, p.frame_space.get(word, 0))
+        yield from keep_apart(s, p)
         return True
     if all((kind == UNTHINK, word.strip() in p.unthink)) and (close := _closer_of_thought(p)):
-        s.note("stray-closer", word.strip())
-        s.emit_text("\n" if word[0] == "\n" else "")
-        yield from skip(s, len(close) - len(close.rstrip()))
+        yield from drop_closer(s, p, word, close)
         return True
     if kind == FRAME and (yield from at_end(s, p, () if block.open else p.beyond)):
         yield from drop_frame(s, p, word)

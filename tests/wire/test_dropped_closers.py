@@ -1,0 +1,45 @@
+"""Closers of thoughts that are dropped from a text: the words on both sides of them stay apart."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+from hard_cases import TOOLS, find
+from spoken import TALKING, wire
+from wire_cases import called, read_at_cuts
+
+from toolspeak.wire.dialect import Dialect
+
+THINKING = [d for d in TALKING if d.thinking and d.thinking.close.strip() and not d.header]
+APART = (
+    "I could{close}{close}The answer",
+    "I could{close}\n{close}The answer",
+    "I could{close}{open}Hm.{close}The answer",
+    "{open}Hm.{close}I could{close}{close}The answer",
+)
+AS_THEY_ARE = ("I could{close}{close}", "I could{close}{close}\n", "I could{close}\n{call}", "I could{close}{call}")
+"""No line break is needed here."""
+
+read = partial(read_at_cuts, tools=TOOLS, every=2)
+
+
+@pytest.mark.parametrize("d", THINKING, ids=lambda d: d.name)
+def test_words_stay_apart(d: Dialect) -> None:
+    assert d.thinking
+    parts = {"open": d.thinking.open.strip(), "close": d.thinking.close.strip()}
+    for form in APART:
+        text = read(d, form.format(**parts)).text
+        assert text.partition("could")[2].partition("The answer")[0].isspace(), form
+
+
+@pytest.mark.parametrize("d", THINKING, ids=lambda d: d.name)
+def test_no_line_break_without_words(d: Dialect) -> None:
+    assert d.thinking
+    call = wire(d, find("two words")).strip()
+    for form in AS_THEY_ARE:
+        reply = read(d, form.format(close=d.thinking.close.strip(), call=call))
+        breaks = "\n" if "\n" in form or call[0] in "{[" else ""  # an object may also be a text
+        text = reply.text.replace(d.thinking.close.strip(), "")  # it stays before what may be a list in the text
+        assert text.removesuffix(breaks) == "I could", form
+        assert called(reply) == (["find"] if "{call}" in form else []), form
