@@ -86,7 +86,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     "batch/ask.py": "a bad row is a row with an error, whatever it is, and never the end of the job",
     "batch/runner.py": "what went wrong with a row, or in reading the input, is raised after what is under way is finished",
     "thread_bridge.py": "what was raised in the calling thread is raised again where it is waited for",
-    "cli/__init__.py": "the end of the program: whatever went wrong is told in a line",
+    "cli/command_group.py": "the end of the program: whatever went wrong is told in a line",
     "gateway/app.py": "the end of a request: whatever went wrong is told to the client in its own form",
     "gateway/http_exchange.py": "what watches over a request ends it, whatever went wrong",
     "gateway/storage/sqlite.py": "what work in the thread raised is raised where its result is awaited",

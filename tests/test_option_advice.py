@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
-from toolspeak.cli import root
+from toolspeak.cli.command_group import root
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "toolspeak"
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")

@@ -16,7 +16,11 @@ from __future__ import annotations
 import importlib
 import sys
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+
+TYPE_CHECKING = False
+"""What `typing` has under this name: importing `typing` takes longer than this module."""
+if TYPE_CHECKING:
+    from typing import Any
 
 __version__ = "0.1.0"
 

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from world import ANSI, Cli, Terminal
 
-from toolspeak.cli import root
+from toolspeak.cli.command_group import root
 
 
 def run(*args: str, stdin: str | bytes = "") -> Result:

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from world import ANSI, TOOLSPEAK, Cli, Terminal
 
 import toolspeak as ts
-from toolspeak.cli import root
+from toolspeak.cli.command_group import root
 from toolspeak.sources.dialect_writer import source_of
 
 REPLY = 'Look: <tool_call>{"name": "add", "arguments": {"a": 1, "b": 2,}}</tool_call>'

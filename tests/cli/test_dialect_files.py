@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import toolspeak as ts
-from toolspeak.cli import root
+from toolspeak.cli.command_group import root
 from toolspeak.gateway.config.load import read_config
 from toolspeak.sources.dialect_files import load_dialect
 from toolspeak.wire.dialect import ARGS, ID, NAME, Json, JsonCall

@@ -91,7 +91,7 @@ def test_a_server_that_refuses_tools(doctor: Doctor, serve: Callable[..., str]) 
 def _json(url: str) -> str:
     from click.testing import CliRunner
 
-    from toolspeak.cli import root
+    from toolspeak.cli.command_group import root
 
     done = CliRunner().invoke(root, ["doctor", url, "--json"])
     assert done.exit_code == 0

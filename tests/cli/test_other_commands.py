@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from world import TOOLSPEAK, Cli, Terminal
 
 import toolspeak
-from toolspeak.cli import COMMANDS, root
+from toolspeak.cli.command_group import COMMANDS, root
 from toolspeak.models.embedded.weights import SMOLLM2
 
 
@@ -33,6 +33,34 @@ def test_version_and_help_load_little() -> None:
     lines = done.stdout.splitlines()
     assert lines[0] == f"toolspeak {toolspeak.__version__}"
     assert {"pydantic", "rich", "aiohttp", "jsonschema_rs"}.isdisjoint(lines[-1].split())
+
+
+@pytest.mark.parametrize("interrupted", ["click", "toolspeak.errors", "toolspeak.cli.commands.ask"])
+def test_ctrl_c_during_an_import_is_silent(interrupted: str) -> None:
+    """Each of these stands for the moment when the signal comes: its import sends it."""
+    code = (
+        "import importlib.abc, os, signal, sys\n"
+        "class Interrupts(importlib.abc.MetaPathFinder):\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        f"        if name == {interrupted!r}: os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupts())\n"
+        "from toolspeak.cli import main\n"
+        "sys.exit(main(['ask', 'Hi', '--model', 'scripted:Hi']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_little_is_imported_before_ctrl_c_is_caught() -> None:
+    code = "import sys; before = set(sys.modules); import toolspeak.cli; print(*(sys.modules.keys() - before))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    slow = {"typing", "re", "click", "pathlib", "inspect", "dataclasses"}
+    assert slow.isdisjoint(done.stdout.split())
+    assert {name for name in done.stdout.split() if "toolspeak" in name} == {
+        "toolspeak",
+        "toolspeak.cli",
+        "toolspeak.cli.exit_codes",
+    }
 
 
 @pytest.mark.parametrize("command", [*([name] for name in COMMANDS), ["models", "list"], ["models", "pull"]])

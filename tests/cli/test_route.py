@@ -16,7 +16,7 @@ from world import Cli
 
 import toolspeak as ts
 from many import NAMES, THINGS, definition
-from toolspeak.cli import root
+from toolspeak.cli.command_group import root
 from toolspeak.models.embedded.weights import present
 from toolspeak.search.router import ToolRouter
 from toolspeak.types import Request

@@ -21,7 +21,8 @@ from click.testing import CliRunner
 from world import Cli
 
 from preloaded import Started
-from toolspeak.cli import main, root
+from toolspeak.cli import main
+from toolspeak.cli.command_group import root
 from toolspeak.cli.commands.serve import _hello, models_of, name_of  # pyright: ignore[reportPrivateUsage]
 from toolspeak.gateway.config.load import read_config
 

@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 import toolspeak as ts
-from toolspeak.cli import root
+from toolspeak.cli.command_group import root
 from toolspeak.events import Event, Finished, TextDelta
 from toolspeak.models.base import Model, Scorer
 from toolspeak.models.embedded import gguf_header, weights

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from . import root
+from .command_group import root
 
 PAGE = "docs/reference/cli.md"
 MARK = "<!-- from here on made by: python -m toolspeak.cli.reference -->\n"
