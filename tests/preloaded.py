@@ -31,6 +31,7 @@ import toolspeak
 READ_AT_START = ("PYTHON", "LANG", "LC_")
 LOADED = [
     "toolspeak.__main__",
+    "toolspeak.cli.command_group",
     "toolspeak.cli.doctor_checks",
     "toolspeak.cli.tool_sources",
     "toolspeak.cli.run_view",

@@ -311,13 +311,13 @@ def test_a_model_cannot_write_control_characters_to_a_terminal(terminal: Callabl
     assert "red ␛[31m\\x9b and \\u202eback" in seen
 
 
-@pytest.mark.parametrize(("answer", "ran"), [("y\n", True), ("n\n", False), ("\n", False)])
+@pytest.mark.parametrize(("answer", "ran"), [("y\n", True), ("n\n", False), ("\x04", False)])
 def test_approval_is_asked_for_on_the_terminal(
     terminal: Callable[..., Terminal], script: Script, answer: str, ran: bool
 ) -> None:
     model = script(wants("weather", city="Oslo"), "Well.")
     one = terminal("ask", "hi", "-t", "weather.py", "-m", model, "--approve")
-    one.until('run weather {"city": "Oslo"} ? [y/N/e=edit/a=always] ')
+    one.until('run weather {"city": "Oslo"} ? [y/n/e=edit/a=always] ')
     one.type(answer)
     code, seen = one.end()
     assert code == 0
@@ -333,10 +333,10 @@ def test_what_was_typed_before_the_question_is_no_answer(
     model = script(wants("slow", seconds=0.01), wants("weather", city="Oslo"), "Well.")
     one = terminal("ask", "hi", "-t", "weather.py", "-m", model, "--approve", NO_COLOR="1")
     one.type(early)  # long before the program has begun
-    one.until('run slow {"seconds": 0.01} ? [y/N/e=edit/a=always] ')
+    one.until('run slow {"seconds": 0.01} ? [y/n/e=edit/a=always] ')
     one.type("y\ny\n")  # the second line comes before the second question
-    one.until('run weather {"city": "Oslo"} ? [y/N/e=edit/a=always] ')
-    one.type("\n")
+    one.until('run weather {"city": "Oslo"} ? [y/n/e=edit/a=always] ')
+    one.type("n\n")
     code, seen = one.end()
     assert code == 0
     assert "Sunny in Oslo" not in seen
@@ -350,7 +350,7 @@ def test_approval_is_asked_for_on_the_terminal_though_the_question_is_piped(scri
     one = Terminal("ask", "-", "-t", "weather.py", "-m", script(wants("add", a=1, b=2), "3."), "--approve", stdin=read)
     try:
         os.close(read)
-        one.until("[y/N/e=edit/a=always] ")
+        one.until("[y/n/e=edit/a=always] ")
         one.type("y\n")
         code, seen = one.end()
     finally:

@@ -220,13 +220,18 @@ def test_what_cannot_be_resumed_is_told_in_a_line(cli: Cli, args: tuple[str, ...
     assert "Traceback" not in done.stderr
 
 
-QUESTION = 'run remove {"path": "notes"} ? [y/N/e=edit/a=always] '
+QUESTION = 'run remove {"path": "notes"} ? [y/n/e=edit/a=always] '
 
 
 @pytest.mark.parametrize(
     ("typed", "ran", "seen"),
     [
-        (["\n"], [], "the user declined"),
+        (["n\n"], [], "the user declined"),
+        (["\x04"], [], "the user declined"),
+        (["e\n", "\x04"], [], "the user declined"),
+        (["\n", "y\n"], ["notes"], "an empty line is no answer. y: run it, n: do not run it"),
+        (["yes please\n", "n\n"], [], "'yes please' is no answer"),
+        (["x\n", "\x1b[A\n", "e\n", "\n", "y\n"], ["notes"], "expected a JSON object, received an empty line"),
         (["e\n", '{"path": "b"}\n'], ["b"], "removed b"), (["e\n", "nonsense\n", "y\n"], ["notes"], "expected a JSON object, received 'nonsense'"),
         (["e\n", '{"path": "/etc/x"}\n'], [], "refused by the policy"),
         (["?\n", "y\n"], ["notes"], "e: edit the arguments and run it"),
@@ -249,7 +254,7 @@ def test_answers_on_a_terminal(
 
 def test_what_the_policy_allows_is_not_on_ask(terminal: Callable[..., Terminal], script: Script) -> None:
     code, seen = terminal(*ASK, "-m", script(wants("remove", path="build/x"), "Well."), NO_COLOR="1").end()
-    assert (code, removed(), "[y/N" in seen) == (0, ["build/x"], False)
+    assert (code, removed(), "[y/n" in seen) == (0, ["build/x"], False)
 
 
 def test_always_holds_for_the_tool_and_the_reason_of_the_question(
@@ -264,11 +269,11 @@ def test_always_holds_for_the_tool_and_the_reason_of_the_question(
         "Well.",
     )
     one = terminal(*ASK, "-m", model, NO_COLOR="1")
-    one.until('run remove {"path": "a"} ? [y/N/e=edit/a=always] ')
+    one.until('run remove {"path": "a"} ? [y/n/e=edit/a=always] ')
     one.type("a\n")
     one.until("untrusted")
-    one.until('run remove {"path": "build/c"} ? [y/N/e=edit/a=always] ')
-    one.type("\n")
+    one.until('run remove {"path": "build/c"} ? [y/n/e=edit/a=always] ')
+    one.type("n\n")
     one.end()
     assert removed() == ["a", "b"]
 
@@ -276,7 +281,7 @@ def test_always_holds_for_the_tool_and_the_reason_of_the_question(
 def test_a_call_is_shown_whole_with_everything_visible(terminal: Callable[..., Terminal], script: Script) -> None:
     path = "no\x1b[2Jtes\u202e\u200b\x9b" + "x" * 10
     one = terminal(*ASK, "-m", script(wants("remove", path=path), "Well."), NO_COLOR="1")
-    seen = one.until("[y/N/e=edit/a=always] ")
+    seen = one.until("[y/n/e=edit/a=always] ")
     assert 'run remove {"path": "no\\u001b[2Jtes\\u202e\\u200b\\x9bxxxxxxxxxx"} ?' in seen
     one.type("n\n")
     one.end()
@@ -291,13 +296,16 @@ def test_a_long_call_is_paged_to_its_end(terminal: Callable[..., Terminal], scri
     assert pages > 3
     one.until("n refuses -- ")
     one.type("y\n")  # no yes to what was not shown yet
+    one.until("'y' is no answer")
+    one.until("n refuses -- ")
+    one.type("n\n")
     one.end()
     assert removed() == []
     one = terminal(*args, NO_COLOR="1", COLUMNS="80", LINES="24")
     for number in range(1, pages):
         one.until(f"-- page {number} of {pages}: Enter goes on, n refuses -- ")
         one.type("\n")
-    assert "word1999" in one.until("with these arguments ? [y/N/e=edit/a=always] ")
+    assert "word1999" in one.until("with these arguments ? [y/n/e=edit/a=always] ")
     one.type("y\n")
     one.end()
     assert removed() == [text]

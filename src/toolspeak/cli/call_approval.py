@@ -26,7 +26,7 @@ LONG = 2_000
 """A call that is longer, in characters, or does not fit on the screen, is shown over several lines, a page at a time."""
 QUIET = 0.05
 """Seconds without input after which a question is asked: a long paste arrives in pieces."""
-KEYS = "[y/N/e=edit/a=always]"
+KEYS = "[y/n/e=edit/a=always]"
 HELP = "y: run it, n: do not run it, e: edit the arguments and run it, a: run this tool without asking in this session, if the reason is the same"
 DECLINED = "the user declined"
 
@@ -56,21 +56,24 @@ class Approver:
         why = next((note.detail for note in call.notes if note.rule == "asked-about"), "")
         if (call.name, why) in self._always:
             return True
-        if not self._present(call, f"{why}\n" if why else ""):
-            return DECLINED
-        match self._read(f"? {KEYS} "):
-            case "y" | "yes":
-                return True
-            case "a" | "always":
-                self._always.add((call.name, why))
-                return True
-            case "e" | "edit":
-                return self._edited(call)
-            case "?" | "h" | "help":
-                self._write(f"{HELP}\n")
-                return self.ask(call)
-            case _:
+        while True:  # until a question has an answer: nothing else is one, neither yes nor no
+            if not self._present(call, f"{why}\n" if why else ""):
                 return DECLINED
+            match self._read(f"? {KEYS} "):
+                case "y" | "yes":
+                    return True
+                case "n" | "no" | None:
+                    return DECLINED
+                case "a" | "always":
+                    self._always.add((call.name, why))
+                    return True
+                case "e" | "edit":
+                    if answer := self._edited(call):
+                        return answer
+                case "?" | "h" | "help":
+                    self._write(f"{HELP}\n")
+                case other:
+                    self._write(f"{_quoted(other)} is no answer. {HELP}\n")
 
     def _present(self, call: ToolCall, why: str) -> bool:
         """Print the whole call. Return False if the person refused it before its end."""
@@ -85,34 +88,49 @@ class Approver:
         pages = list(_pages(list(_rows(whole, columns)), max(lines - 5, 5)))
         for number, page in enumerate(pages, 1):
             self._write("\n".join(page) + "\n")
-            if number < len(pages) and self._read(f"-- page {number} of {len(pages)}: Enter goes on, n refuses -- "):
+            if number < len(pages) and not self._goes_on(f"-- page {number} of {len(pages)}"):
                 return False
         self._write(f"run {call.name} with these arguments ")
         return True
+
+    def _goes_on(self, place: str) -> bool:
+        """Ask until the answer is Enter, or a refusal."""
+        while answer := self._read(f"{place}: Enter goes on, n refuses -- "):
+            if answer in ("n", "no"):
+                return False
+            self._write(f"{_quoted(answer)} is no answer\n")
+        return answer is not None
 
     def _size(self) -> tuple[int, int]:
         """Return the columns and the lines of the terminal."""
         size = os.get_terminal_size(self.terminal.fileno())
         return max(size.columns or 80, 20), size.lines or 24
 
-    def _edited(self, call: ToolCall) -> Approval:
+    def _edited(self, call: ToolCall) -> Approval | None:
+        """Ask for other arguments. Return None, after an explanation, if what is typed is no JSON object."""
         from ..approvals import Edit
 
         text = self._read(f"arguments as JSON, instead of {json_line(call.arguments)}: ", lower=False)
+        if text is None:
+            return DECLINED
         arguments = loads_or(text, None)
         if isinstance(arguments, dict):
             return Edit(cast("dict[str, Any]", arguments))
-        self._write(f"expected a JSON object, received {text[:80]!r}\n")
-        return self.ask(call)
+        self._write(f"expected a JSON object, received {_quoted(text)}\n")
+        return None
 
     def _write(self, text: str) -> None:
         self.terminal.write("\n".join(map(unhidden, text.split("\n"))).encode("utf-8", "replace"))
 
-    def _read(self, question: str, *, lower: bool = True) -> str:
-        """Ask, and return the line that is typed after the question."""
+    def _read(self, question: str, *, lower: bool = True) -> str | None:
+        """Ask, and return the line that is typed after the question, None at the end of the input."""
         self._discard_input()
         self._write(question)
-        answer = self.terminal.readline().decode("utf-8", "replace").strip()
+        line = self.terminal.readline()
+        if not line.endswith(b"\n"):  # a line that the end of the input cut is no answer
+            self._write("\n")
+            return None
+        answer = line.decode("utf-8", "replace").strip()
         return answer.lower() if lower else answer
 
     def _discard_input(self) -> None:
@@ -125,6 +143,11 @@ class Approver:
             termios.tcflush(number, termios.TCIFLUSH)
             more = bool(select.select([number], [], [], QUIET)[0])
         termios.tcflush(number, termios.TCIFLUSH)  # the beginning of a line, which is not waited for
+
+
+def _quoted(answer: str) -> str:
+    """Return the beginning of what was typed, or what stands for nothing."""
+    return repr(answer[:80]) if answer else "an empty line"
 
 
 def _rows(text: str, columns: int) -> Iterator[str]:
