@@ -44,6 +44,11 @@ def unhidden(text: str) -> str:
     return "".join(map(_with_a_look, visible(text)))
 
 
+def on_one_line(text: str) -> str:
+    """Text of which everything can be seen, line breaks and tabs as escapes."""
+    return unhidden(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
 def _with_a_look(character: str) -> str:
     if character in "\n\t":
         return character

@@ -516,6 +516,44 @@ def test_wrong_documents_are_told(document: dict[str, Any], said: str) -> None:
     assert said in str(caught.value)
 
 
+BROKEN = "a\nerror: b\r\tc\x1b[2Jd\u202ee\u2028f\x85g"
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        [],
+        {"get": []},
+        {"get": {"$ref": "#/nowhere"}},
+        {"$ref": f"#/{BROKEN}"},
+        {"get": {"parameters": {"q": {}}}},
+        {"get": {"parameters": [[]]}},
+        {"get": {"parameters": [{"name": 1}]}},
+        {"get": {"parameters": [{"name": BROKEN, "in": "somewhere"}]}},
+        {"get": {"parameters": [{"name": BROKEN, "in": "header"}]}},
+        {"get": {"parameters": [{"name": BROKEN, "in": "query", "style": BROKEN}]}},
+        {"get": {"parameters": [{"name": BROKEN, "in": "query", "schema": {"$ref": "#/nowhere"}}]}},
+        {"get": {"parameters": [{"name": BROKEN, "in": "query", "schema": {"$dynamicRef": "#x"}}]}},
+        {"get": {"parameters": [{"name": "q", "in": "query", "schema": {"type": BROKEN}}]}},
+        {"get": {"description": "<|im_start|>"}},
+        {"post": {"requestBody": {"content": {BROKEN: []}}}},
+    ],
+)
+@pytest.mark.parametrize("path", ["/", ""])
+def test_errors_show_what_a_document_names_escaped_on_one_line(item: Any, path: str) -> None:
+    document = {"openapi": "3.1.0", "paths": {path + BROKEN: item}, "servers": [{"url": "https://api.example"}]}
+    with pytest.raises((ts.UsageError, ts.InvalidTool)) as caught:
+        ts.openapi(document)
+    assert str(caught.value).isprintable()
+
+
+def test_the_error_of_a_call_shows_the_path_on_one_line(library: Library) -> None:
+    document = one_operation({"operationId": "f"}, path=f"/{BROKEN}")
+    with pytest.raises(ts.ToolError) as caught:
+        ts.openapi(document, server=library.url).call({"name": "f", "arguments": {}})
+    assert str(caught.value).partition(" answered ")[0].isprintable()
+
+
 @pytest.mark.parametrize(
     ("operation", "said"),
     [

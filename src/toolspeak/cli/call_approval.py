@@ -56,9 +56,7 @@ class Approver:
         why = next((note.detail for note in call.notes if note.rule == "asked-about"), "")
         if (call.name, why) in self._always:
             return True
-        while True:  # until a question has an answer: nothing else is one, neither yes nor no
-            if not self._present(call, f"{why}\n" if why else ""):
-                return DECLINED
+        while self._present(call, f"{why}\n" if why else ""):
             match self._read(f"? {KEYS} "):
                 case "y" | "yes":
                     return True
@@ -70,10 +68,14 @@ class Approver:
                 case "e" | "edit":
                     if answer := self._edited(call):
                         return answer
-                case "?" | "h" | "help":
-                    self._write(f"{HELP}\n")
-                case other:
-                    self._write(f"{_quoted(other)} is no answer. {HELP}\n")
+                case other:  # neither a yes nor a no
+                    self._explain(other)
+        return DECLINED
+
+    def _explain(self, answer: str) -> None:
+        """Say which answers there are, to who asks for it or typed another one."""
+        wrong = "" if answer in ("?", "h", "help") else f"{_quoted(answer)} is no answer. "
+        self._write(f"{wrong}{HELP}\n")
 
     def _present(self, call: ToolCall, why: str) -> bool:
         """Print the whole call. Return False if the person refused it before its end."""

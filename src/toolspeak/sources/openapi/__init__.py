@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from ...display import on_one_line
 from ...errors import InvalidTool, UsageError
 from ...schema.suggestions import did_you_mean, near
 from ...toolbox import Toolbox
@@ -108,12 +109,12 @@ def _tool(maker: Maker, named: NamedOperation, servers: Servers, bounds: Bounds,
         refuse_hostile(named.name, spec.description, spec.parameters)
     except RecursionError:
         raise InvalidTool(
-            f"{maker.document.name}, {named.method.upper()} {named.path}: its schemas are nested too deeply",
+            f"{maker.document.name}, {named.title}: its schemas are nested too deeply",
             tool=named.name,
         ) from None
     except InvalidTool as error:
         raise InvalidTool(
-            f"{maker.document.name}, {named.method.upper()} {named.path}: {error}",
+            on_one_line(f"{maker.document.name}, {named.title}: {error}"),
             tool=error.tool,
             path=error.path,
         ) from None

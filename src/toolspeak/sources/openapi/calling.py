@@ -43,7 +43,7 @@ def function_of(
             sent = request_of(operation, base, arguments, keys.hidden)
             answer = await exchange(sent, credentials, bounds)
         except ToolError as error:
-            raise ToolError(secrets.out_of(f"{named.method.upper()} {named.path}: {error}")) from None
+            raise ToolError(secrets.out_of(f"{named.title}: {error}")) from None
         return await offloaded(len(answer.body), _outcome, operation, answer, secrets, advice)
 
     call.__name__ = call.__qualname__ = named.name
@@ -196,8 +196,9 @@ def _refusal(operation: Operation, answer: HttpAnswer, text: str | None, secrets
         if text is None
         else excerpt(secrets.out_of(text[: 20 * MOST_CHARACTERS]), MOST_CHARACTERS)
     )
-    where = f"{operation.named.method.upper()} {operation.named.path}"
-    message = f"{where} answered {answer.status} {excerpt(answer.reason, 100)}".strip() + (f": {body}" if body else "")
+    message = f"{operation.named.title} answered {answer.status} {excerpt(answer.reason, 100)}".strip() + (
+        f": {body}" if body else ""
+    )
     if answer.status in (401, 403) and advice:
         message += f" ({advice})"
     return secrets.out_of(message)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote
 
+from ...display import on_one_line
 from ...drive import run_sync
 from ...errors import UsageError
 from ...files import read_text
@@ -38,23 +39,28 @@ class Document:
     def __repr__(self) -> str:
         return f"Document({self.name!r})"
 
+    def error(self, where: str, what: str) -> UsageError:
+        """Return the error for a place of the document, on one line whatever the names in the document contain."""
+        return UsageError(on_one_line(f"{self.name}, at {clipped(where, 300)}: {what}"))
+
     def follow(self, node: Any, where: str) -> Mapping[str, Any]:
         """Return the object that `node` is or refers to. Raises UsageError."""
         for _ in range(HOPS):
             if not isinstance(node, Mapping):
-                raise UsageError(f"{self.name}, at {clipped(where, 300)}: expected an object, got {short(node)}")
+                raise self.error(where, f"expected an object, got {short(node)}")
             here = cast("Mapping[str, Any]", node)
             if "$ref" not in here:
                 return here
             node = self.at(here["$ref"], where)
-        raise UsageError(f"{self.name}, at {clipped(where, 300)}: its references go round in a circle")
+        raise self.error(where, "its references go round in a circle")
 
     def at(self, ref: Any, where: str) -> Any:
         """Return the target of a reference inside the document. Raises UsageError if it is elsewhere or missing."""
         if not isinstance(ref, str) or not (ref == "#" or ref.startswith("#/")):
-            raise UsageError(
-                f"{self.name}, at {clipped(where, 300)}: the reference {short(ref)} leaves the document, and nothing is fetched for it. "
-                "Bundle the files into one first, for example with `redocly bundle`"
+            raise self.error(
+                where,
+                f"the reference {short(ref)} leaves the document, and nothing is fetched for it. "
+                "Bundle the files into one first, for example with `redocly bundle`",
             )
         here: Any = self.data
         for part in ref.split("/")[1:]:
@@ -64,7 +70,7 @@ class Document:
             elif isinstance(here, list) and part.isdecimal() and int(part) < len(cast("list[Any]", here)):
                 here = cast("list[Any]", here)[int(part)]
             else:
-                raise UsageError(f"{self.name}, at {clipped(where, 300)}: the reference {short(ref)} points to nothing")
+                raise self.error(where, f"the reference {short(ref)} points to nothing")
         return here
 
 

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from ...errors import UsageError
+from ...display import on_one_line
 from ...schema.phrases import clipped, short
 from ...schema.suggestions import numbered
 from .auth import CONNECTION, Keys
@@ -41,6 +41,11 @@ class NamedOperation:
     @property
     def where(self) -> str:
         return f"#/paths/{clipped(self.path, 200).replace('~', '~0').replace('/', '~1')}/{self.method}"
+
+    @property
+    def title(self) -> str:
+        """Return the method and the path, for messages."""
+        return f"{self.method.upper()} {on_one_line(clipped(self.path, 200))}"
 
     @property
     def tags(self) -> list[str]:
@@ -79,9 +84,9 @@ def operations_of(document: Document) -> list[NamedOperation]:
         if path.startswith("x-"):
             continue
         if not path.startswith("/"):
-            raise UsageError(f"{document.name}, at #/paths: a path begins with /, got {short(path)}")
+            raise document.error("#/paths", f"a path begins with /, got {short(path)}")
         if climbs(path):
-            raise UsageError(f"{document.name}, at #/paths: a path has no part that is `.` or `..`, got {short(path)}")
+            raise document.error("#/paths", f"a path has no part that is `.` or `..`, got {short(path)}")
         item = document.follow(raw, f"#/paths/{path}")
         for method, node in item.items():
             if method not in METHODS:
@@ -155,14 +160,12 @@ class Maker:
         for owner in (named.item, named.node):
             listed: Any = owner.get("parameters") or []
             if not isinstance(listed, list):
-                raise UsageError(f"{self.document.name}, at {named.where}/parameters: expected a list")
+                raise self.document.error(f"{named.where}/parameters", "expected a list")
             for raw in cast("list[Any]", listed):
                 node = self.document.follow(raw, f"{named.where}/parameters")
                 name, place = node.get("name"), node.get("in")
                 if not isinstance(name, str) or not isinstance(place, str):
-                    raise UsageError(
-                        f"{self.document.name}, at {named.where}/parameters: one has no name or no place (in)"
-                    )
+                    raise self.document.error(f"{named.where}/parameters", "one has no name or no place (in)")
                 by_place[place, name] = node
         yield from by_place.values()
         for name in re.findall(r"\{([^{}]+)\}", named.path):
@@ -181,16 +184,16 @@ class Maker:
     ) -> ArgumentSlot | None:
         """Return where a parameter goes; None for one that the model does not set."""
         name, place = str(node["name"]), str(node["in"])
-        where = f"{self.document.name}, at {named.where}/parameters: {short(name)}"
+        where, error = f"{named.where}/parameters", self.document.error
         if place not in STYLES or place == "field":
-            raise UsageError(f"{where} is in {short(place)}, which is neither path, query, header nor cookie")
+            raise error(where, f"{short(name)} is in {short(place)}, which is neither path, query, header nor cookie")
         if self._is_fixed(name, place, named.path):
             return None
         if place == "header" and not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
-            raise UsageError(f"{where} is not a valid header name")
+            raise error(where, f"{short(name)} is not a valid header name")
         style = str(node.get("style", DEFAULTS[place]))
         if style not in STYLES[place]:
-            raise UsageError(f"{where} has the style {short(style)}, which there is not in a {place}")
+            raise error(where, f"{short(name)} has the style {short(style)}, which there is not in a {place}")
         explode = node.get("explode")
         return ArgumentSlot(
             _argument(name, place, used, last), cast("Place", place), name, style,

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from ...errors import InvalidTool, UsageError
+from ...errors import InvalidTool
 from ...schema.suggestions import numbered
 from ...schema.tidy import folded
 from ...schema.validators import judge
@@ -119,7 +119,7 @@ class Schemas:
         node = _without_annotations(node)
         null = node.pop("nullable", False) is True
         if "$dynamicRef" in node:
-            raise UsageError(f"{self.document.name}, at {where}: $dynamicRef is not understood")
+            raise self.document.error(where, "$dynamicRef is not understood")
         if "$ref" in node:
             return self._reference(node, where, null)
         _number_limits(node)
