@@ -49,12 +49,14 @@ def test_the_embedded_model(serve_models: Callable[..., Any]) -> None:
             text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
             assert isinstance(json.loads(text)["n"], int)
 
-            told = await create(model="m", messages=QUESTION, logprobs=True, top_logprobs=2, max_tokens=4, n=2)
-            for choice in told.choices:
-                tokens = choice.logprobs.content
-                assert "".join(token.token for token in tokens) == choice.message.content
-                assert {len(token.top_logprobs) for token in tokens} == {2}
-                assert choice.finish_reason == "length"
+            for most in (None, 0, 1, 2):
+                how = {} if most is None else {"top_logprobs": most}
+                told = await create(model="m", messages=QUESTION, logprobs=True, **how, max_tokens=4, n=2)
+                for choice in told.choices:
+                    tokens = choice.logprobs.content
+                    assert "".join(token.token for token in tokens) == choice.message.content
+                    assert {len(token.top_logprobs) for token in tokens} == {most or 0}
+                    assert choice.finish_reason == "length"
 
             wished = await create(model="m", messages=QUESTION, verbosity="low", max_tokens=4)
             assert [note["rule"] for note in wished.choices[0].toolspeak["notes"]] == ["ignored"]

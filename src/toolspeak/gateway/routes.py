@@ -61,7 +61,7 @@ class Route:
 
     A path may have a parameter (`/v1/models/{model}`), which matches anything, slashes included. Errors are written by
     `codec`. An `open` route needs no key. A `free` one asks no model, so it does not count against the rate of a key; nor
-    does any route that is not POST.
+    does any route that is not POST, nor an unknown path.
     """
 
     method: str
@@ -159,9 +159,10 @@ def is_open(path: str) -> bool:
 
 
 def is_rated(method: str, path: str) -> bool:
-    """Whether a request counts against the rate of its key. Those that only look, such as monitoring, do not."""
+    """Whether a request counts against the rate of its key. Those that only look, such as monitoring, do not, and those
+    that no route answers do not."""
     route = find(path)[0].get(method)
-    return method == "POST" and not (route and route.free)
+    return method == "POST" and route is not None and not route.free
 
 
 def codec_for(exchange: HttpExchange) -> Codec:

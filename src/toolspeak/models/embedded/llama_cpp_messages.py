@@ -65,8 +65,10 @@ def body_of(request: Request, system: str = "") -> dict[str, Any]:
 
 
 def _likelihoods(most: int, *, chat: bool) -> dict[str, Any]:
-    """What asks for the `most` likeliest tokens; a completion takes their number, and at least one."""
-    return {"logprobs": True if chat else max(1, most), "top_logprobs": most}
+    """What asks for the `most` likeliest tokens; a completion takes their number. Without one llama.cpp reports no
+    likelihood at all, so at least one is requested."""
+    count = max(1, most)
+    return {"logprobs": True if chat else count, "top_logprobs": count}
 
 
 def _input_of(request: Request, system: str) -> dict[str, Any]:
@@ -78,8 +80,8 @@ def _input_of(request: Request, system: str) -> dict[str, Any]:
     return {"messages": [*first, *request.messages]}
 
 
-def read_chunk(chunk: dict[str, Any]) -> tuple[str, list[dict[str, Any]], Finish | None, Usage | None]:
-    """A chunk's text, the likelihoods of its tokens, why it ended, and what was spent."""
+def read_chunk(chunk: dict[str, Any], most: int | None) -> tuple[str, list[dict[str, Any]], Finish | None, Usage | None]:
+    """A chunk's text, the likelihoods of its tokens with at most `most` others each, why it ended, and what was spent."""
     raise_error(chunk)
     text, finish, usage = "", None, None
     tokens: list[dict[str, Any]] = []
@@ -88,7 +90,7 @@ def read_chunk(chunk: dict[str, Any]) -> tuple[str, list[dict[str, Any]], Finish
         delta: dict[str, Any] = choice.get("delta") or {}
         text += str(choice.get("text") or delta.get("content") or "")
         logprobs: dict[str, list[dict[str, Any]]] = choice.get("logprobs") or {}
-        tokens += [_token(token) for token in logprobs.get("content") or ()]
+        tokens += [_token(token, most) for token in logprobs.get("content") or ()]
         if reason := choice.get("finish_reason"):
             finish = "length" if reason == "length" else "stop"
     if spent := cast("dict[str, Any] | None", chunk.get("usage")):
@@ -97,11 +99,11 @@ def read_chunk(chunk: dict[str, Any]) -> tuple[str, list[dict[str, Any]], Finish
     return text, tokens, finish, usage
 
 
-def _token(token: dict[str, Any]) -> dict[str, Any]:
+def _token(token: dict[str, Any], most: int | None) -> dict[str, Any]:
     """A token in OpenAI's form: llama.cpp also tells its number."""
     others: list[dict[str, Any]] = token.get("top_logprobs") or []
     fields = {key: token[key] for key in ("token", "logprob", "bytes") if key in token}
-    return {**fields, "top_logprobs": [{key: one[key] for key in one if key != "id"} for one in others]}
+    return {**fields, "top_logprobs": [{key: one[key] for key in one if key != "id"} for one in others[:most]]}
 
 
 def raise_error(answer: dict[str, Any]) -> None:

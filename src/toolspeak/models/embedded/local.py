@@ -120,7 +120,7 @@ class Local:
             while (chunk := await queue.get()) is not None:
                 if isinstance(chunk, ModelError):
                     raise chunk
-                text, tokens, ended, spent = read_chunk(chunk)
+                text, tokens, ended, spent = read_chunk(chunk, request.logprobs)
                 if tokens:
                     yield Logprobs(tokens)
                 if text:
