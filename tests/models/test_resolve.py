@@ -113,8 +113,38 @@ def test_a_model_is_itself() -> None:
 
 def test_a_script_in_the_name() -> None:
     assert answers(model('scripted:{"tool": null}')) == ['{"tool": null}']
-    assert answers(model("scripted:no/such/file.txt")) == ["no/such/file.txt"]
     assert answers(model("scripted:" + "x" * 5000)) == ["x" * 5000]
+
+
+@pytest.mark.parametrize(
+    "name", ["missing.jsonl", "missing.txt", "missing.json", "no/such/file.txt", "./missing", "../missing", "/missing", "~/missing-script"]
+)  # fmt: skip
+def test_a_missing_script_is_an_error(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its name was the reply."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=rf"scripted:FILE.*{re.escape(name)}"):
+        model(f"scripted:{name}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Yes/no", "3/4", "</tool_call>", "/tools <b>", "See a.txt", "a\nb.txt", '{"file":"a.json"}', "{a}.txt", "~", "Hi."],
+)
+def test_a_text_is_no_file(text: str) -> None:
+    assert answers(model(f"scripted:{text}")) == [text]
+
+
+def test_scripts_have_any_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for path in ("my replies.txt", "script", "a.jsonl"):
+        Path(path).write_text("one\n", "utf-8")
+    for name in ("my replies.txt", "./script", "~/script", "~/a.jsonl", f"{tmp_path}/script"):
+        assert answers(model(f"scripted:{name}")) == ["one"], name
+    assert answers(model("scripted:script")) == ["script"]
+    Path("list.json").write_text('[\n"one"\n]', "utf-8")
+    with pytest.raises(UsageError, match="reads a .jsonl or .txt file"):
+        model("scripted:list.json")
 
 
 def test_a_single_text_is_the_only_reply() -> None:

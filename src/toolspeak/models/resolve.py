@@ -55,7 +55,8 @@ def model(
     - `ollama:MODEL`, `openai:MODEL` and the other providers of `models.http.providers`: over HTTP, with the key
       of the provider's environment variable
     - `http://host:8000/v1#MODEL` or https: any server that speaks OpenAI's API; without `#MODEL` the one it has
-    - `scripted:TEXT` or `scripted:FILE` (.jsonl or .txt, a reply a line): replies that are known already
+    - `scripted:TEXT` or `scripted:FILE` (.jsonl or .txt, a reply a line): replies that are known already. What looks
+      like the name of a file is one
     - `replay:FILE`: the answers of a recording, see `replay`
 
     With `dialect` tools are written into the prompt in that dialect. Without it the model is asked as `toolspeak tune`
@@ -164,10 +165,18 @@ def _local(path: str, options: dict[str, Any]) -> Model:
 def _scripted(script: str, options: dict[str, Any]) -> Model:
     from .scripted import Scripted
 
-    path = Path(script)
+    file = os.path.expanduser(script)
+    named = FILE_NAME.fullmatch(script)
+    if not named and not all((file.endswith(SCRIPTS), os.path.isfile(file))):
+        return _remote(Scripted, [script], **options)
     try:
-        replies = _replies(path) if path.suffix in (".jsonl", ".txt") and path.is_file() else [script]
-    except (OSError, UnicodeDecodeError) as error:
+        if file.endswith(".json"):  # its lines are no replies
+            raise UsageError(f"scripted:FILE reads a .jsonl or .txt file, a reply a line; {script!r} is neither")
+        replies = _replies(Path(file))
+    except FileNotFoundError:
+        advice = "To reply with this text, write it into such a file, a reply a line"
+        raise UsageError(f"scripted:FILE: there is no file {script!r}. {advice}") from None
+    except (OSError, ValueError) as error:
         raise UsageError(f"the script {script!r} cannot be read: {error}") from None
     return _remote(Scripted, replies, **options)
 
@@ -201,6 +210,11 @@ SCHEME = re.compile(r"(https?)[:/]*/(?=[^/])", re.IGNORECASE)
 """A mistyped beginning of an address."""
 PATHS = ("/", "./", "../", "~")
 """How the path of a file begins."""
+
+SCRIPTS = (".jsonl", ".txt")
+"""How the names of files with scripts end."""
+FILE_NAME = re.compile(r"(?:\.{0,2}/|~)[^\s<>{}\"]+|[^\s<>{}\"]+\.(?:jsonl?|txt)")
+"""What is the name of a file and no text of a reply, also if there is no such file."""
 
 
 def _is_path(name: str) -> bool:

@@ -80,7 +80,9 @@ def _input_of(request: Request, system: str) -> dict[str, Any]:
     return {"messages": [*first, *request.messages]}
 
 
-def read_chunk(chunk: dict[str, Any], most: int | None) -> tuple[str, list[dict[str, Any]], Finish | None, Usage | None]:
+def read_chunk(
+    chunk: dict[str, Any], most: int | None
+) -> tuple[str, list[dict[str, Any]], Finish | None, Usage | None]:
     """A chunk's text, the likelihoods of its tokens with at most `most` others each, why it ended, and what was spent."""
     raise_error(chunk)
     text, finish, usage = "", None, None
