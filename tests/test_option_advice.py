@@ -120,6 +120,15 @@ def test_an_option_that_the_library_names_has_its_argument_beside_it() -> None:
             assert said or not free, (path.relative_to(SOURCE), line, text)
 
 
+def test_what_is_advised_about_a_model_is_no_argument_of_python_alone() -> None:
+    """Each door shows the errors of models: they name the option, or say that the argument is one in Python."""
+    for path in FILES:
+        if path.relative_to(SOURCE).parts[0] == "models":
+            for line, text in texts(path):
+                named = FLAG.search(text) or "in python" in text.lower()
+                assert named or not ARGUMENT.search(text), (path.name, line, text)
+
+
 def test_no_text_names_a_file_of_the_documentation() -> None:
     """Whoever installed the package has no `docs/`: a page is named by its title."""
     for path in FILES:

@@ -43,7 +43,7 @@ def test_each_line_of_a_pipe_is_a_question(cli: Cli, script: Script, place: Path
 )
 def test_an_unknown_command_is_no_question(cli: Cli, place: Path, line: str, why: str) -> None:
     done = cli("chat", "-m", "scripted:Hello.", stdin=f"{line}\nHi\n")
-    assert (done.returncode, done.stdout) == (2, "")
+    assert (done.returncode, done.stdout) == (2, "Hello.\n")
     assert why in done.stderr
 
 
@@ -202,8 +202,15 @@ def test_commands_through_a_pipe(cli: Cli, script: Script, place: Path) -> None:
     ],
 )
 def test_commands_that_cannot_be(cli: Cli, line: str, why: str) -> None:
-    done = cli("chat", "--model", "scripted:x", stdin=line)
-    assert (done.returncode, why in done.stderr) == (2, True)
+    """On a terminal and in a pipe, the conversation goes on; the exit code of the pipe says that something was wrong."""
+    done = cli("chat", "--model", "scripted:x", stdin=f"{line}\nHi\n")
+    assert (done.returncode, done.stdout, why in done.stderr) == (2, "x\n", True)
+
+
+def test_a_retry_that_fails_ends_a_pipe(cli: Cli, script: Script) -> None:
+    done = cli("chat", "--model", script("One."), stdin="Hi\n/retry\n/model nonsense\n")
+    assert (done.returncode, done.stdout) == (1, "One.\n")
+    assert "nonsense" not in done.stderr
 
 
 def test_a_continued_conversation_has_its_tools(cli: Cli, script: Script, place: Path) -> None:

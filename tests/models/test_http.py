@@ -584,10 +584,16 @@ def test_the_only_model_is_found(serve: Serve) -> None:
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (web.json_response({"data": [{"id": "one"}, {"id": "two"}]}), "has the models one, two; name one: model="),
+        (
+            web.json_response({"data": [{"id": "one"}, {"id": "two"}]}),
+            "has the models one, two; name one: #name at the end",
+        ),
         (web.json_response({"data": []}), "has no model"),
         (web.json_response([1]), "has no model"),
-        (error(404, "no"), "does not list its models: .*/v1/models answers 404. Check the path .* or name one: model="),
+        (
+            error(404, "no"),
+            "does not list its models: .*/v1/models answers 404. Check the path .* or name one: #name at the end",
+        ),
         (web.Response(text="<html>"), "does not list its models"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +129,18 @@ def test_a_missing_script_is_an_error(name: str, tmp_path: Path, monkeypatch: py
 
 @pytest.mark.parametrize(
     "text",
-    ["Yes/no", "3/4", "</tool_call>", "/tools <b>", "See a.txt", "a\nb.txt", '{"file":"a.json"}', "{a}.txt", "~", "Hi."],
+    [
+        "Yes/no",
+        "3/4",
+        "</tool_call>",
+        "/tools <b>",
+        "See a.txt",
+        "a\nb.txt",
+        '{"file":"a.json"}',
+        "{a}.txt",
+        "~",
+        "Hi.",
+    ],
 )
 def test_a_text_is_no_file(text: str) -> None:
     assert answers(model(f"scripted:{text}")) == [text]
@@ -143,7 +155,7 @@ def test_scripts_have_any_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         assert answers(model(f"scripted:{name}")) == ["one"], name
     assert answers(model("scripted:script")) == ["script"]
     Path("list.json").write_text('[\n"one"\n]', "utf-8")
-    with pytest.raises(UsageError, match="reads a .jsonl or .txt file"):
+    with pytest.raises(UsageError, match=r"reads a \.jsonl or \.txt file"):
         model("scripted:list.json")
 
 

@@ -18,9 +18,9 @@ from typing import Any
 import click
 
 from .. import __version__
-from ..errors import MissingExtra, ToolspeakError, UsageError
+from ..errors import ToolspeakError
 from ..schema.suggestions import did_you_mean, near
-from .exit_codes import EPILOG, FAILED, INTERRUPTED, USAGE
+from .exit_codes import EPILOG, FAILED, INTERRUPTED, code_of
 from .options import DEBUG, WholeSummaries, switches
 
 COMMANDS = (
@@ -135,7 +135,7 @@ def _report_error(error: Exception, *, debug: bool) -> int:
     else:
         hint = "" if debug else " (use --debug to see the traceback)"
         to_stderr(f"error: {type(error).__name__}: {error}{hint}")
-    return USAGE if isinstance(error, UsageError) and not isinstance(error, MissingExtra) else FAILED
+    return code_of(error)
 
 
 def _flushed(code: int) -> int:

@@ -134,7 +134,7 @@ def offered(request: Request) -> tuple[Tool[..., Any], ...]:
     if request.choice == "none":
         return ()
     if request.choice == "required" and not tools:
-        raise UsageError("a call is required, and no tool is offered: give tools=[…]")
+        raise UsageError("a call is required, and no tool is offered: give tools=[…] (--tools)")
     if request.choice in ("auto", "required"):
         return tools
     named = tuple(tool for tool in tools if tool.name == request.choice)

@@ -14,6 +14,7 @@ import click
 from ...errors import ToolspeakError, UsageError
 from ...schema.phrases import number_of
 from ...schema.suggestions import did_you_mean, near
+from ..exit_codes import code_of
 from ..options import (
     Command,
     approve_option,
@@ -118,6 +119,8 @@ def chat(files: tuple[str, ...], go_on: bool, **options: Any) -> None:
         for line in talk.lines():
             if not talk.turn(line):
                 break
+    if talk.code:
+        raise click.exceptions.Exit(talk.code)
 
 
 class ChatSession:
@@ -143,6 +146,8 @@ class ChatSession:
         self.files: tuple[str, ...] = ()
         self.images: list[str] = []
         self.interactive = typed()
+        self.code = 0
+        """The exit code, if a piped command failed."""
         self.note = Progress().note
 
     def lines(self) -> Iterator[str]:
@@ -192,11 +197,12 @@ class ChatSession:
             return False
         if word in ARGUMENT or line in PLAIN:
             command: Any = getattr(self, f"_{word[1:]}")
-            self._guarded(lambda: command(rest.strip()) if word in ARGUMENT else command())
+            asks = word == "/retry" and bool(self.messages)
+            self._guarded(lambda: command(rest.strip()) if word in ARGUMENT else command(), question=asks)
         elif COMMAND.fullmatch(word):
             self._guarded(lambda: self._unknown(word))
         else:
-            self._guarded(lambda: self._ask(self._with_images(line)))
+            self._guarded(lambda: self._ask(self._with_images(line)), question=True)
         return True
 
     def _unknown(self, word: str) -> None:
@@ -207,8 +213,9 @@ class ChatSession:
         similar = did_you_mean(near(word, (*PLAIN, *ARGUMENT, *LEAVE)))
         raise UsageError(f"there is no {word}.{similar} /help lists the commands. {ask}")
 
-    def _guarded(self, work: Callable[[], None]) -> None:
-        """Run `work`. On a terminal an error ends the turn; piped, it ends the program."""
+    def _guarded(self, work: Callable[[], None], *, question: bool = False) -> None:
+        """Run `work`. An error ends the turn; of a piped question it ends the program, because the next ones may need the
+        answer."""
         try:
             work()
         except KeyboardInterrupt:
@@ -216,10 +223,12 @@ class ChatSession:
                 raise
             self.note("stopped")
         except ToolspeakError as error:
-            if not self.interactive:
-                raise
             from ..terminal import to_stderr
 
+            if not self.interactive:
+                if question:
+                    raise
+                self.code = self.code or code_of(error)
             to_stderr(f"error: {error}")
 
     # -------------------------------------------------------------- commands

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 VECTORS, VECTOR = 256_000_000, 500_000
 """The most bytes of a response with vectors: 2,048 of 4,096 numbers each, in JSON, and a margin; and for each text."""
 CHECK_PATH = "Check the path of the address, which is /v1 for most servers"
-NAME_ONE = "name one: model=… or #name at the end of the address"
+NAME_ONE = "name one: #name at the end of the address, or model=… in Python"
 
 
 class Http:
@@ -101,7 +101,7 @@ class Http:
         self.timeouts = timeouts(timeout)
         self.retries = tries_again(retries)
         self._key = clean_key(os.environ.get(provider.key_variable, "") if key is None else key)
-        self.key_source = f"given with key=… or in {provider.key_variable}"
+        self.key_source = f"given in {provider.key_variable}, or in Python with key=…"
         """Where the key came from, for errors."""
         self._trust_env = trust_env
         self.defaults, self.context = defaults, checked_context(context)
@@ -362,7 +362,7 @@ class Http:
 
     def _too_slow(self) -> ModelUnreachable:
         message = f"the server accepted the request but did not start to answer within {self.timeouts.first:g} s"
-        return ModelUnreachable(f"{message}; use a longer timeout=…", timed_out=True)
+        return ModelUnreachable(f"{message}. In Python, timeout=… sets how long it may take", timed_out=True)
 
     def _unreachable(self, reason: str) -> ModelUnreachable:
         advice = self._provider.start or "check that it runs and that the address is right"

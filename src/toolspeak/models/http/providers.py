@@ -66,7 +66,7 @@ def refuse_without_key(provider: Provider, name: str, url: str) -> None:
     """Raises KeyRefused if `url` is the provider's own hosted API, which always needs a key."""
     if hosted(url) and urlsplit(url).hostname == urlsplit(provider.url).hostname:
         error = KeyRefused(
-            f"{name}: {provider.key_variable} is not set, and no request was sent; set it, or pass key=…"
+            f"{name}: {provider.key_variable} is not set, and no request was sent; set it, or in Python pass key=…"
         )
         error.reason = f"{provider.key_variable} is not set"
         raise error
