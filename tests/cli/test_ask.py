@@ -150,7 +150,7 @@ def test_the_model_failed(cli: Cli, script: Script) -> None:
     assert done.stderr.startswith("error: ")
     done = cli("ask", "Weather?", "-t", "weather.py", "-m", script(wants("weather", city="Oslo")))
     assert done.returncode == 1
-    assert "error: the script holds 1 replies" in done.stderr
+    assert "error: the script holds 1 reply" in done.stderr
     done = cli("ask", "hi", "-m", script(" "))
     assert done.returncode == 1
     assert "the model gave no answer" in done.stderr

@@ -93,6 +93,9 @@ def test_a_type_that_is_not_there_is_answered_with_those_that_are(cli: Cli) -> N
     assert done.returncode != 0
     assert "kinds.py has no Persn. Did you mean Person? It offers: Person, Mood" in done.stderr
     assert "greet" not in done.stderr
+    Path("tools.py").write_text("def greet(): ...\n", "utf-8")
+    done = cli("extract", "--schema", "tools.py:Person", "--model", "scripted:x", stdin="Alice")
+    assert "tools.py has no Person. It offers: no types" in done.stderr
 
 
 def test_v_says_why_the_model_was_asked_again(cli: Cli, script: Script) -> None:

@@ -156,6 +156,12 @@ def doctor(*args: str, **env: str) -> tuple[int, dict[str, dict[str, str]]]:
     return done.exit_code, {row["name"]: row for row in json.loads(done.stdout)}
 
 
+def test_doctor_tells_where_the_package_is(place: Path) -> None:
+    """It told the folder of its command line."""
+    _, told = doctor("--offline", TOOLSPEAK_CACHE=str(place / "none"))
+    assert told["toolspeak"]["detail"].endswith(f" at {Path(toolspeak.__path__[0])}")
+
+
 def test_doctor_tells_names_of_keys_and_never_values(place: Path) -> None:
     code, told = doctor(TOOLSPEAK_CACHE=str(place / "none"), OPENAI_API_KEY="sk-secret", OLLAMA_HOST="127.0.0.1:9")
     assert code == 0, told

@@ -333,6 +333,13 @@ def test_a_part_of_the_extra_is_not_enough(module: str, command: list[str], monk
     assert done.stderr == f"error: the gateway needs {module}: pip install 'toolspeak[server]'\n"
 
 
+@pytest.mark.parametrize("command", ["serve", "ui"])
+def test_a_wrong_model_is_an_error_before_there_is_an_address(command: str) -> None:
+    done = CliRunner().invoke(root, [command, "--model", "nonsense", "--port", "0"])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: no model is called 'nonsense'")
+
+
 def test_a_missing_extra_for_the_selection_of_tools_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -292,7 +292,7 @@ async def _all(stream: Any) -> list[Event]:
 
 
 ANSWERS: list[tuple[str, Any, type[ModelError], str]] = [
-    ("401", error(401, f"Incorrect API key provided: {KEY}"), KeyRefused, r"refused the key \(401\).*check the key, given .* or in TOOLSPEAK_API_KEY"),
+    ("401", error(401, f"Incorrect API key provided: {KEY}"), KeyRefused, r"refused the key \(401\).*check the key, given in TOOLSPEAK_API_KEY, or in Python"),
     ("401 masked", error(401, f"Incorrect key: {KEY[:8]}****{KEY[-4:]}. Get one"), KeyRefused, r"key: \[hidden\]"),
     ("401 base64", error(401, f"Refused: {base64.b64encode(f':{KEY}'.encode()).decode()}"), KeyRefused, r"Refused: \S{0,4}\[hidden\]\S{0,4};"),
     ("401 hexadecimal", error(401, f"Refused: {KEY.encode().hex()}"), KeyRefused, r"Refused: \[hidden\];"),

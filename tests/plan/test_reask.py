@@ -546,7 +546,7 @@ def test_a_climb_ends_and_gives_what_was_asked_for(steps: list[str], said: list[
     except ts.GenerationError as error:
         made = rungs(error.attempts)
     except ts.ModelError as error:
-        if "model:scripted:no" in steps and "the script holds 1 replies" in str(error):
+        if "model:scripted:no" in steps and "the script holds 1 reply" in str(error):
             return  # the other model has one reply, and was asked for a second one
         raise
     else:

@@ -48,7 +48,8 @@ class Scripted:
             self.requests.append(self.defaults.fill(request))
         place = turn % max(count, 1) if self.cycle else min(turn, count - 1) if self.repeat else turn
         if not 0 <= place < count:
-            raise ModelError(f"the script holds {count} replies and was asked for one more")
+            replies = "1 reply" if count == 1 else f"{count} replies"
+            raise ModelError(f"the script holds {replies} and was asked for one more")
         reply = self.replies[place]
         if isinstance(reply, Exception):
             raise reply

@@ -39,14 +39,14 @@ def load_type(spec: str) -> Any:
     if not colon or not name.isidentifier():
         raise UsageError(f"expected MODULE:NAME or FILE.py:NAME, received {spec!r:.80}")
     module = load(Path(source).expanduser()) if source.endswith(".py") else _imported(source)
-    return _named(module, name, source, {name: name for name in _types(module)})
+    return _named(module, name, source, {name: name for name in _types(module)}, "types")
 
 
 def offered(module: types.ModuleType, names: Any, where: str) -> list[Any]:
     """Return the tools of a module, each once, or the objects with these `names`. Raises UsageError, which names
     `where`."""
     if names:
-        return [_named(module, name, where, places(module)) for name in names]
+        return [_named(module, name, where, places(module), "functions") for name in names]
     public = list({id(value): value for value in _public(module) or _toolboxes(module)}.values())
     if not public:
         raise UsageError(
@@ -135,14 +135,14 @@ def _types(module: types.ModuleType) -> list[str]:
     return classes + [name for name, value in public.items() if typing.get_origin(value)]
 
 
-def _named(module: types.ModuleType, name: str, where: str, offers: Mapping[str, str]) -> Any:
+def _named(module: types.ModuleType, name: str, where: str, offers: Mapping[str, str], kind: str) -> Any:
     """Return the object with that name in a module. Raises UsageError, which lists what it `offers`: for each name, how it is
-    written."""
+    written. `kind` says what these are."""
     if name in vars(module):
         return vars(module)[name]
     near = [offers[one] for one in difflib.get_close_matches(name, offers, n=2)]
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
-    raise UsageError(f"{where} has no {name}.{hint} It offers: {listed(tuple(offers.values())) or 'nothing'}")
+    raise UsageError(f"{where} has no {name}.{hint} It offers: {listed(tuple(offers.values())) or f'no {kind}'}")
 
 
 def _broken(where: str, error: BaseException) -> str:

@@ -83,7 +83,7 @@ def checks(*, offline: bool = False) -> Iterator[Check]:
     recent = sys.version_info >= (3, 11)
     version = sys.version.partition(" ")[0]
     yield Check("python", "ok" if recent else "broken", f"{version} at {sys.executable}")
-    yield Check("toolspeak", "ok", f"{__version__} at {Path(__file__).parents[1]}")
+    yield Check("toolspeak", "ok", f"{__version__} at {Path(__file__).parents[2]}")
     for name in BASE:
         yield _library(name, "")
     for name, what in OPTIONAL.items():

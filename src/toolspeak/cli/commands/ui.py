@@ -70,9 +70,10 @@ def ui(
 def _settings(
     models: tuple[str, ...], files: tuple[str, ...], policy_file: str | None, reports: str, port: int
 ) -> tuple[GatewaySettings, str]:
-    """Return the settings of a gateway for this page alone, and the key that opens it."""
+    """Return the settings of a gateway for this page alone, and the key that opens it. Raises UsageError."""
     from ...gateway.access.keys import digest, new_key
     from ...gateway.config.settings import GatewaySettings, Key, PageSettings
+    from ...gateway.registry import Models
     from ..policy_file import policy_for
     from ..tool_sources import runnable, toolbox
     from .serve import models_of
@@ -82,6 +83,7 @@ def _settings(
     policy = policy_for(policy_file, tools)
     page = PageSettings(live=LIVE, operators=(KEY,), tools=tools, policy=policy, reports=reports)
     settings = GatewaySettings(models_of(models or (default_model(),), None), port=port, ui=page)
+    Models(settings.models)  # a wrong one is an error before there is an address
     return replace(settings, keys=(Key(KEY, digest(key)),)), key
 
 
