@@ -55,7 +55,10 @@ def test_a_script_that_ends_leaves_errors_that_are_asked_again(
     lines = Path("replies.jsonl").read_text().splitlines()
     Path("replies.jsonl").write_text("\n".join(lines[:15]))
     assert main(command) == 1
-    assert capsys.readouterr().out == "20 of 20 rows in out; 5 errors (5 ModelError); 0 tokens\n"
+    assert capsys.readouterr() == (
+        "20 of 20 rows in out; 5 errors (5 ModelError); 0 tokens\n",
+        "the first error: ModelError: the script holds 15 replies and was asked for one more\n",
+    )
     Path("replies.jsonl").write_text("\n".join(lines[15:]))
     assert main([*command, "--retry-errors"]) == 0
     calls = [json.loads(row["calls"])[0] for row in ts.read_batch("out")]

@@ -43,6 +43,14 @@ def read(*args: str, stdin: str | bytes = "") -> Any:
 # ------------------------------------------------------------------ dialects
 
 
+@pytest.mark.parametrize(("file", "hint"), [("Hello there", True), ("Hello", True), ("missing.txt", False), ("a/b", False)])
+def test_a_text_in_the_place_of_a_file_is_told_its_way(file: str, hint: bool) -> None:
+    done = CliRunner().invoke(root, ["render", "--dialect", "hermes", file])
+    assert done.exit_code == 2
+    assert f"{file} cannot be read: No such file or directory" in done.stderr
+    assert ("A text comes through a pipe" in done.stderr) == hint
+
+
 def test_all_dialects_are_listed_with_a_call_that_they_read() -> None:
     rows = read("dialects")
     assert [row["name"] for row in rows] == ts.dialects()

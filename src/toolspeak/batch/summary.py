@@ -18,8 +18,8 @@ class Summary:
 
     `rows` is the number of rows of the input, None while unknown. `done` rows have a record; `before` of them were
     written by an earlier run. `cut` answers of this run are incomplete, because they reached the limit of tokens (`max_tokens`,
-    or the model's context) or a filter of its server. `errors` rows of this run have an error, counted by kind in `kinds`. `standing` are
-    errors of earlier runs that were left. `cost` is None without a price. `running` rows are in progress, at most
+    or the model's context) or a filter of its server. `errors` rows of this run have an error, counted by kind in `kinds`; `first_error`
+    is the text of one. `standing` are errors of earlier runs that were left. `cost` is None without a price. `running` rows are in progress, at most
     `limit`, which is `concurrency` or less. `refusal` says why it is less if the server refused too much, such as
     `429`. The server has refused every request for `refused` seconds, after `patience` seconds the job ends.
     `interrupted`: rows are left for the next run.
@@ -34,6 +34,7 @@ class Summary:
     errors: int = 0
     standing: int = 0
     kinds: Counter[str] = field(default_factory=Counter[str])
+    first_error: str = ""
     attempts: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -75,6 +76,7 @@ class Summary:
         if record.error is not None:
             self.errors += 1
             self.kinds[record.kind] += 1
+            self.first_error = self.first_error or record.error
         elif record.finish in ("length", "content_filter"):
             self.cut += 1
 

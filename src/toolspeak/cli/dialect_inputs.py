@@ -41,7 +41,9 @@ def _bytes(file: str) -> bytes:
     try:
         return Path(file).expanduser().read_bytes()
     except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror or error}") from None
+        is_text = isinstance(error, FileNotFoundError) and not set(file) & set("./\\")
+        hint = ". A text comes through a pipe, as in: echo TEXT | toolspeak …" if is_text else ""
+        raise UsageError(f"{file} cannot be read: {error.strerror or error}{hint}") from None
 
 
 def tools_of_files(files: Sequence[str]) -> list[Tool[..., Any]] | None:

@@ -189,7 +189,12 @@ def _interruptible(to: Out, as_json: bool, view: BatchProgress) -> Generator[Bat
 
 
 def _write(to: Out, summary: Summary, as_json: bool) -> None:
+    from ...schema.phrases import beginning
+    from ..terminal import LINE, to_stderr
+
     to.json(summary.as_dict()) if as_json else to.line(str(summary))
+    if summary.first_error:
+        to_stderr(f"the first error: {beginning(summary.first_error, LINE)}")
 
 
 def _price(text: str | None) -> tuple[float, float] | None:
