@@ -43,7 +43,9 @@ def read(*args: str, stdin: str | bytes = "") -> Any:
 # ------------------------------------------------------------------ dialects
 
 
-@pytest.mark.parametrize(("file", "hint"), [("Hello there", True), ("Hello", True), ("missing.txt", False), ("a/b", False)])
+@pytest.mark.parametrize(
+    ("file", "hint"), [("Hello there", True), ("Hello", True), ("missing.txt", False), ("a/b", False)]
+)
 def test_a_text_in_the_place_of_a_file_is_told_its_way(file: str, hint: bool) -> None:
     done = CliRunner().invoke(root, ["render", "--dialect", "hermes", file])
     assert done.exit_code == 2

@@ -41,7 +41,7 @@ def _bytes(file: str) -> bytes:
     try:
         return Path(file).expanduser().read_bytes()
     except OSError as error:
-        is_text = isinstance(error, FileNotFoundError) and not set(file) & set("./\\")
+        is_text = all((isinstance(error, FileNotFoundError), not set(file) & set("./\\")))
         hint = ". A text comes through a pipe, as in: echo TEXT | toolspeak …" if is_text else ""
         raise UsageError(f"{file} cannot be read: {error.strerror or error}{hint}") from None
 
