@@ -77,7 +77,10 @@ def test_a_schema_is_extracted(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--prompt", "body"], "in.csv: no column 'body'; the columns are: id, text"),
+        (
+            ["--prompt", "body"],
+            "in.csv: no column 'body'; the columns are: id, text. Name another one, or a text with columns in braces (--prompt",
+        ),
         (["--id", "key"], "in.csv: no column 'key' for the id"),
         (["--schema", "none.json"], "none.json cannot be read: No such file or directory"),
         (["--schema", "bad.json"], "bad.json, line 1, column 2: not JSON"),

@@ -66,6 +66,8 @@ def test_check_says_what_a_policy_decides(cli: Cli) -> None:
     assert [row["verdict"] for row in rows] == ["ask", "ask", "deny", "allow"]
     assert rows[0]["rule"] == "after_untrusted"
     assert "3 rules" in cli("policy", "check", "policy.toml").stdout
+    Path("one.toml").write_text('allow = ["page"]\n')
+    assert "one.toml: 1 rule; after" in cli("policy", "check", "one.toml").stdout
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from ..errors import ServerFailed
 from ..schema import nonblocking_json
+from ..schema.phrases import number_of
 from ..types import Schema
 from .base64_text import decode_base64
 from .field_schemas import MODEL
@@ -91,7 +92,7 @@ def read_reply(body: Payload, count: int) -> Vectors:
         vectors = [row.get("embedding") for row in rows]
         tokens = record(body.get("usage")).get("prompt_tokens")
     if len(vectors) != count:
-        raise ServerFailed(f"expected {count} vectors from the server, got {len(vectors)}")
+        raise ServerFailed(f"expected {number_of(count, 'vector')} from the server, got {len(vectors)}")
     return Vectors(tuple(map(_vector, vectors)), tokens if isinstance(tokens, int) and tokens > 0 else 0)
 
 

@@ -59,7 +59,9 @@ class Identifier:
                 "Name another column (--id, in Python id=), or make the id from the content of the row (--no-id, in Python id=None)"
             )
         if wrong := self.prompt.missing(columns):
-            raise UsageError(f"{where}: {wrong}")
+            raise UsageError(
+                f"{where}: {wrong}. Name another one, or a text with columns in braces (--prompt, in Python prompt=)"
+            )
 
     def identify(self, items: Sequence[Item]) -> Iterator[tuple[Row, int]]:
         """Yield the row for each item, with its state. Ids are looked up together; duplicates are found one by one."""

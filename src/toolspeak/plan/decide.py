@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ..api.tool_errors import error_text
 from ..errors import Attempt, GenerationError, NoCall
-from ..schema.phrases import beginning
+from ..schema.phrases import beginning, number_of
 from ..schema.suggestions import listed
 from ..types import Message, Note, Problem, Reply, Request, ToolCall, copy_with
 from .attempted_call import CUT, attempted, in_full, tries_of
@@ -102,7 +102,11 @@ def call(
 def _no_call(reply: Reply, wanted: str, attempts: Sequence[Attempt] = ()) -> NoCall:
     """The error about a reply that is not the one call that was `wanted`."""
     names = ", ".join(call.name for call in reply.calls)
-    came = f"{len(reply.calls)} calls ({names}) came" if reply.calls else f"a text came: {beginning(reply.text, 200)!r}"
+    came = (
+        f"{number_of(len(reply.calls), 'call')} ({names}) came"
+        if reply.calls
+        else f"a text came: {beginning(reply.text, 200)!r}"
+    )
     instead = f"{wanted} was wanted, and {came}{_why_text(reply)}{_nearest_try(attempts)}"
     error = NoCall(instead, attempts=attempts or [Attempt(reply, instead)])
     if not reply.calls:

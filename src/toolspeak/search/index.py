@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ..display import hits_html, hits_text
 from ..errors import DuplicateTool, MissingExtra, UnknownTool, UsageError
 from ..schema.infer import AnyTool, origin, unique
-from ..schema.phrases import short
+from ..schema.phrases import number_of, short
 from ..schema.suggestions import did_you_mean, near
 from ..toolbox import Toolbox
 from ..types import Tool
@@ -154,7 +154,7 @@ class ToolIndex:
         return self._tools[name]
 
     def __repr__(self) -> str:
-        return f"<ToolIndex of {len(self)} tools>"
+        return f"<ToolIndex of {number_of(len(self), 'tool')}>"
 
     # searching
 

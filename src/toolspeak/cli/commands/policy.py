@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...schema.phrases import number_of
 from ..options import Command, CommandGroup, tools_option
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def check(file: str, calls: tuple[str, ...], files: tuple[str, ...], untrusted: 
                 out.line(f"{decision.verdict:<5}  {text}  ({decision.why})")
         if not calls:
             count = len(rules.allow) + len(rules.ask) + len(rules.deny)
-            out.line(f"{file}: {count} rules; after an untrusted result: {rules.after_untrusted}")
+            out.line(f"{file}: {number_of(count, 'rule')}; after an untrusted result: {rules.after_untrusted}")
 
 
 def _call(text: str) -> Any:

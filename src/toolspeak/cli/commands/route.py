@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...errors import UsageError
+from ...schema.phrases import number_of
 from ..options import Command, complete_file, model_option, prompt_dialect_option, question, tools_option
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def _measure(out: Out, box: Toolbox, options: dict[str, Any]) -> None:
     chosen = calling(model(options["model"], dialect=options["dialect"]))
     ways = {"words": None} | ({f"words and {options['embed']}": options["embed"]} if options["embed"] else {})
     measured = [recall.measure(examples, _index(box, embed), chosen, by) for by, embed in ways.items()]
-    about = f"{len(examples)} questions of {options['examples'].name}, {len(box):,} tools, shown to {chosen.name}"
+    about = f"{number_of(len(examples), 'question')} of {options['examples'].name}, {number_of(len(box), 'tool')}, shown to {chosen.name}"
     if options["as_json"]:
         out.json([recall_page.as_json(one, k) for one in measured])
     else:
