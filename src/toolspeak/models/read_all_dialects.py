@@ -18,7 +18,7 @@ from typing import Any
 from ..errors import ToolspeakError
 from ..events import CallStart, Event, Finished, TextDelta
 from ..plan.calls import checked
-from ..plan.invented_results import InventedResults
+from ..plan.invented_results import InventedResults, notes_turn
 from ..types import Reply, Tool
 from ..wire.decode import Decoder
 from ..wire.dialect import Dialect
@@ -27,6 +27,7 @@ from ..wire.prompt.calls import write_calls
 from ..wire.prompt.template_capabilities import literals
 from ..wire.reading.collect import collect
 from ..wire.reading.doubtful import DOUBTFUL, TRAILING
+from ..wire.turn_heads import INVENTED_TURN
 
 LONGEST = 200_000
 """Characters of the longest passage that is read in all dialects."""
@@ -52,6 +53,8 @@ class DialectReading:
     """Whether there are words in it."""
     called: bool = False
     """Whether a call came before them."""
+    over: bool = False
+    """Whether the turn of a person came: nothing behind that is a part of the reply."""
     before_words: list[Event] | None = None
     """The events before them: what follows is no part of what decides about the calls."""
     passage: str = ""
@@ -93,8 +96,9 @@ class DialectReading:
     def _add(self, came: list[Event]) -> None:
         self.events += [event for event in came if not isinstance(event, Finished)]
         for event in self.invented.feed(came) if self.invented else came:
-            if self.words:
+            if any((self.words, self.over)):
                 return
+            self.over = notes_turn(event, INVENTED_TURN)
             self.words = _is_words(event)
             self.called = self.called or isinstance(event, CallStart)
             if self.words:

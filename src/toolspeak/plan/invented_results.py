@@ -102,9 +102,9 @@ class InventedResults:
         return [Noted(Note("invented-result", detail)), Finished(finish, event.usage)]
 
 
-def notes_turn(event: Event) -> bool:
-    """Whether this is the note that the turn of another role begins."""
-    return _rule_of(event) in RULES
+def notes_turn(event: Event, *rules: str) -> bool:
+    """Whether this is the note that the turn of another role begins, by one of these rules."""
+    return _rule_of(event) in (rules or RULES)
 
 
 def _rule_of(event: Event) -> str:

@@ -21,7 +21,8 @@ STARTS = ("<|im_start|>", "<|start_header_id|>", "<start_of_turn>")
 """Starts of a turn that models of several families write."""
 MARKS = ("[INST]", "[TOOL_RESULTS]", "<tool_response>", "<|user|>", "<|observation|>", "<｜User｜>")
 """Marks of a role, or of a result, that models of several families write."""
-RULES = ("invented-result", "invented-turn")
+INVENTED_TURN = "invented-turn"
+RULES = ("invented-result", INVENTED_TURN)
 """The rules of the notes on such a turn."""
 USER_LABELS, MODEL_LABEL = ("User:", "Human:"), "Assistant:"
 """Labels of turns, for a model without a known layout. Behind the user's, the model's own is another turn too."""
