@@ -19,6 +19,7 @@ from toolspeak.wire.holes.inner_calls import LIMIT
 from toolspeak.wire.reading.collect import collect
 from toolspeak.wire.reading.lexicon import program
 from toolspeak.wire.reading.openers import spelled
+from toolspeak.wire.reading.unbalanced_closers import KEYWORDS, QUOTED
 
 TEXT = {"type": "string"}
 TOOLS = tuple(
@@ -29,9 +30,15 @@ PLAIN = Tagged('<param name="', '">', "</param>\n")
 """Parameters in tags that models write in place of their own."""
 
 
+def is_raw(d: Dialect, form: tuple[Part, ...]) -> bool:
+    """Does the form have values without escapes?"""
+    return program(d, True).unbalanced[form] not in (None, QUOTED, KEYWORDS)
+
+
 def other_forms(d: Dialect) -> Iterator[tuple[Part, ...]]:
     """Other forms of calls that have values without escapes, and those with the tags of other families."""
-    yield from (form for form in (*d.forms, *spelled(d)) if program(d, True).unbalanced[form])
+    yield from (form for form in (*d.forms, *spelled(d)) if is_raw(d, form))
+
     if any(isinstance(part, Tagged) and re.fullmatch(r"</\w+>", part.close.strip()) for part in d.call):
         yield tuple(PLAIN if isinstance(part, Tagged) else part for part in d.call)
 
@@ -44,7 +51,7 @@ OTHER_FORMS = {
 }
 """Dialects that read such a form, and as they would be with that form alone."""
 RAW = [
-    *(d for d in TALKING if program(d, True).unbalanced[d.call] and not isinstance(d.call[0], Tagged)),
+    *(d for d in TALKING if is_raw(d, d.call) and not isinstance(d.call[0], Tagged)),
     *rotated([written for _, written in OTHER_FORMS.values()], 4),
 ]
 """Dialects that write values without escapes."""

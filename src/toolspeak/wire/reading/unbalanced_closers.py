@@ -4,6 +4,9 @@ A value that is written without escapes may contain all the closers of its call,
 Then the call ends there, and the rest of the value becomes text, which ends with the closers once more. So closers without an opener in a
 text behind a call show that a call before them ended too early. Which one is not known: none of them is whole.
 
+A text in quotes has the same fate if the model writes its quotes without escapes, and one of them stands before the closers. Then the text
+behind the call has the end of an object, behind a value, without its beginning.
+
 The events of those calls are gone by then. The note `unbalanced-closers` says so, before the next call or at the end.
 """
 
@@ -13,13 +16,17 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ..dialect import Keywords, Part, Tagged, Tree
+from ..dialect import Json, JsonCall, Keywords, Part, Tagged, Tree
 from .source import literal_words
 
 LONGEST = 700
 """More characters than an opener with its name, or two closers with the whitespace between them, can have."""
 Form = tuple[Part, ...]
 NAME = r"\s{0,40}[^\s<>{}\[\]()\"'`|,;]{1,128}"
+QUOTED = re.compile(r"(?P<closer>(?P<closers>(?:[\"'\]]|\b(?:\d+|true|false|null))\s{0,64}\})|\})|\{")
+"""Matches what opens an object, and what closes one. `closers`: a value stands before it."""
+KEYWORDS = re.compile(r"(?P<closer>(?P<closers>[\"']\s{0,64}\))|\))|\(")
+"""The same for the parentheses of a Python call. In a text, a number may stand before one."""
 NAME_END = r"(?:\">|\"(?=[^>])|>|(?=[\s<{]))(?=[^\"'`])"
 """Matches what ends a name in an opener that is not quoted."""
 
@@ -58,9 +65,22 @@ def patterns_of(words: Mapping[Form, tuple[str, ...]]) -> dict[Form, re.Pattern[
     closers = {form: _closers(form) for form in words}
     openers = dict.fromkeys(r"\s{0,40}".join(map(re.escape, words[form])) for form in words if closers[form])
     return {
-        form: re.compile(rf"(?P<closer>{ends})|(?:{'|'.join(openers)}){NAME}{NAME_END}") if ends else None
+        form: re.compile(rf"(?P<closer>{ends})|(?:{'|'.join(openers)}){NAME}{NAME_END}") if ends else _quoted(form)
         for form, ends in closers.items()
     }
+
+
+def _quoted(form: Form) -> re.Pattern[str] | None:
+    """The pattern for a call whose texts have escapes, if the model writes them; None for other forms."""
+    for part in form:
+        match part:
+            case Json() | JsonCall():
+                return QUOTED
+            case Keywords(escapes=True):
+                return KEYWORDS
+            case _:
+                pass
+    return None
 
 
 def _closers(call: Form) -> str:
