@@ -15,6 +15,7 @@ from functools import partial
 
 from .call_repairs import only
 from .fences import language
+from .foreign_markers import markers_before
 from .lexicon import Program
 from .quotations import CodeBlock
 from .source import SPACE, Scan, at
@@ -40,7 +41,7 @@ def calls_after(s: State, p: Program, attempt: Attempt, word: str, thinking: boo
     if word.strip() in p.fences:
         return _code_block(s, p, attempt, word, block)
     if len(s.line) <= LONG:
-        s.closer = surrounding(s, p)
+        s.closer = surrounding(s, p, word)
     if s.closer is None:
         reader = attempt(s, p, word, thinking)
         return reader if word.strip() not in p.markers_of_calls else _watched(s, p, reader, block)
@@ -131,6 +132,9 @@ def _calls(s: State, p: Program, attempt: Attempt, word: str) -> Scan[Outcome]:
             return False, False
         if closer and (yield from shows(s, p, closer)):
             return True, True
+        between = yield from markers_before(s, p.openers, 0)
+        s.emit_text(s.text[s.pos : s.pos + between])
+        s.pos += between
         s.start_recording()
         word = yield from at(s, *p.openers)
         if not word:

@@ -44,6 +44,8 @@ NEXT = re.compile(r"\[\s*(?:[{\]]|[\w.]+\(|\d+\]|/?[A-Z][A-Z_]*\])").match
 """Matches the beginning of a list of calls or data, the number of a source, and a mark in brackets (`[1]`, `[DONE]`)."""
 HALF = re.compile(r"(?:[/.#=]|<(?:!-?)?|\[\s*/?[\w.]*)\Z").match
 """Matches the beginning of what may become one of these."""
+TAG = re.compile(r"<(\w+>)").fullmatch
+"""Matches an element's tag."""
 TOKEN = cast("Match", re.compile(r"\S+").match)
 WORD = re.compile(r"(?:\w(?:\.\w)+\.|[^\W\d_]+(?:['’/-][^\W\d_]+)*)([^\w\s(<{\[=]*)").fullmatch
 """Matches a word of a sentence, no name (`get_time`, `a.b`, `f(`), with the punctuation after it."""
@@ -141,8 +143,11 @@ def _on_line(s: State, offset: int) -> Scan[int]:
 
 @lru_cache(512)
 def _marks(p: Program) -> tuple[tuple[str, ...], frozenset[str]]:
-    """The words that may follow a call on its line, without brackets alone, and their first characters."""
-    words = (*p.strays, *(word for word in p.legal if len(word) > 1 and not word[0].isspace()))
+    """The words that may follow a call on its line, without brackets alone and frames that close it, and their first
+    characters."""
+    around = _closing_frames(p)
+    legal = (word for word in p.legal if len(word) > 1 and not word[0].isspace() and word not in around)
+    words = (*p.strays, *legal)
     return words, frozenset(word[0] for word in words)
 
 
@@ -157,5 +162,9 @@ def beyond_markers(s: State, p: Program, offset: int) -> Scan[int]:
 
 @lru_cache(512)
 def _closing_frames(p: Program) -> tuple[str, ...]:
-    """The frames of a text that also close a call, and do not end a turn: `</tool_call>`, where that may be missing."""
-    return tuple(word for word in p.frames if word.startswith("</") and word not in p.d.stop)
+    """What may close a call, is none of its closers, and does not end a turn: a frame of a text (`</tool_call>`, where that
+    may be missing), and the closer of the tag that opens a call, if the dialect does not close it."""
+    tags = () if p.visible_closers else (f"</{tag[1]}" for tag in map(TAG, p.marked) if tag)
+    words = (*(word for word in p.frames if word.startswith("</")), *tags)
+    known = {*p.d.stop, *p.strays, *p.closers_of_calls}
+    return tuple(word for word in dict.fromkeys(words) if word not in known)

@@ -1,4 +1,4 @@
-"""Looks beyond the markers of another family around a call, which are text: a sentence around them is one around the call.
+"""Looks beyond the markers of another family around a call, which are text: what is around them is around the call.
 
 A model may write its call in the markers of another family. Then these stand on the lines before and behind it, and the
 call seems to be on lines of its own:
@@ -6,14 +6,21 @@ call seems to be on lines of its own:
     I would say <other_tool_call>
     {"name": "delete", "arguments": {}}
     </other_tool_call> but I will not.
+
+In the same way, a quotation, a comment or an element may begin directly before them, and then shows the call. The opener
+of another family may also be a word that is glued to a list (`functools[…]`).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from string import ascii_letters, digits
 
 from ..turn_ends import TURN_ENDS
-from .lexicon import MARK
+from .fences import TICK
+from .lexicon import COMMENTS, ELEMENTS, LINES, MARK, QUOTES
+from .lookahead import ahead
 from .source import GAP, Scan, visible
 from .state import State
 
@@ -25,6 +32,16 @@ CLOSES = (">", "]")
 """The ends of markers."""
 GLUED = re.compile("[A-Za-z0-9]").match
 """Matches what stands before a marker in the head of a message (`assistant<|end_header_id|>`), and before none in a sentence."""
+MAY_PRECEDE = re.compile(r".?[>\]A-Za-z_]|[>\]][\[{]", re.DOTALL).fullmatch
+"""Matches the last two visible characters of a text that may end with markers of another family: a fast answer, for texts
+with many openers."""
+WORD = f"{ascii_letters}{digits}_"
+LISTS = ("[", "{")
+"""Beginnings of a list of calls, or of a call."""
+BEFORE_QUOTE = "([{=:,"
+"""What may come before a quotation mark that opens, besides white space."""
+QUOTED = LINES[0]
+"""What begins a quoted line."""
 HALF = re.compile(r"(?:<(?:[^<>\s!][^<>\n]*)?|\[/?[A-Z_]*)\Z").match
 """Matches the beginning of a marker at the end of a text."""
 
@@ -39,11 +56,57 @@ def line_before(recent: str) -> str | None:
         marker = MARK.fullmatch(text, start) if start >= 0 else None
         if any((marker is None, text[start + 1 : start + 2] == "/", text.endswith(TURN_ENDS))):
             break
-        rest = text[:start]
-        if GLUED(rest[-1:]):
-            rest = rest[: max(map(rest.rfind, "<>[]\n")) + 1]
+        rest = _without_role(text[:start])
         text = rest.rstrip()
     return None if rest == end else rest.rpartition("\n")[2].strip()
+
+
+def quotation_before(recent: str, opener: str) -> str:
+    """The word that begins a quotation directly before the markers of another family that this text ends with, and
+    `opener` follows; "" if there is none."""
+    for rest in texts_before(recent, opener):
+        line = rest.rpartition("\n")[2]
+        sign = line.strip()
+        if element := next(filter(rest.rstrip().endswith, ELEMENTS), ""):
+            return element
+        if sign in COMMENTS:
+            return sign
+        if sign[:1] == QUOTED:
+            return QUOTED
+        mark, before = line[-1:], line[-2:-1]
+        if any((mark in QUOTES and not before.strip(BEFORE_QUOTE), mark == TICK != before and line.count(TICK) % 2)):
+            return mark
+    return ""
+
+
+def texts_before(recent: str, opener: str) -> Iterator[str]:
+    """The texts before each of the markers at the end of this text, the last one first; `opener` follows it."""
+    text = recent.rstrip()
+    text = text[:-1] if text.endswith(LISTS) else recent
+    if opener in LISTS and text[-1:].isidentifier():
+        text = text.rstrip(WORD)
+        yield text
+    for _ in range(MOST):
+        text = text.rstrip()
+        start = max(text.rfind("<"), text.rfind("["))
+        if any((start < 0, not text.endswith(CLOSES), text[start + 1 : start + 2] == "/")):
+            break
+        if any((not MARK.fullmatch(text, start), text.endswith(TURN_ENDS))):
+            break
+        text = text[:start]
+        yield text
+        text = _without_role(text)
+
+
+def _without_role(text: str) -> str:
+    """The text before a marker without the words that are glued to it, such as the role in a head."""
+    return text[: max(map(text.rfind, "<>[]\n")) + 1] if GLUED(text[-1:]) else text
+
+
+def markers_before(s: State, openers: tuple[str, ...], offset: int) -> Scan[int]:
+    """The distance to the end of the markers so many characters ahead, if a call follows them; otherwise 0."""
+    end = yield from markers_ahead(s, offset)
+    return end if end > offset and (yield from ahead(s, end, openers)) > 0 else 0
 
 
 def markers_ahead(s: State, offset: int) -> Scan[int]:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import cast
 from unicodedata import category
 
 from ...events import TextDelta
 from .emphasized_tags import closer_of, emphasized_tag
-from .foreign_markers import CLOSES, line_before
+from .foreign_markers import CLOSES, MAY_PRECEDE, QUOTED, line_before, quotation_before
 from .json_tokens import ENDS
 from .lexicon import CALL, END, FRAME, HEAD, MARK, TAG, THINK, UNTHINK, Program
 from .other_turns import turn_begun, turn_in_text
-from .quotations import CodeBlock
-from .source import Marks, Scan, at, following, pass_all, until, visible
+from .quotations import CodeBlock, pass_foreign
+from .source import Scan, at, following, pass_all, until, visible
 from .state import State
 
 MOST_MARKED = 128
@@ -44,8 +44,12 @@ def mark(s: State, p: Program, fresh: bool, block: CodeBlock) -> Scan[Match | No
     if word is None:
         return None
     s.line = s.recent.rpartition("\n")[2].strip()
-    s.text_before_call = (within | (s.line != "")) and word[0] != "\n"
-    kind = block.kind(p, word) if block.open else _kind_of(word, p.inside, p)
+    s.text_before_call = (within | (s.line != "")) > (word[0] == "\n")
+    kind = p.inside.get(word, "")
+    if block.open:
+        kind = block.kind(p, word)
+    elif not kind:
+        kind = _kind_of_tag(word, p)
     if word in p.turn_words:
         kind = yield from turn_in_text(s, p, word, kind)
     if kind in (CALL, HEAD):
@@ -62,7 +66,8 @@ def _begun(s: State, p: Program, before: bool) -> Scan[Match | None]:
     if not word:
         s.give_back()
         return None
-    kind, space = _kind_of(word, p.fresh, p), s.recorded()[: -len(word)]
+    kind = p.fresh[word] if word in p.fresh else _kind_of_tag(word, p)
+    space = s.recorded()[: -len(word)]
     if word in p.turns:
         kind = yield from turn_begun(s, p, word, kind)
     if kind not in (CALL, HEAD):
@@ -72,36 +77,46 @@ def _begun(s: State, p: Program, before: bool) -> Scan[Match | None]:
 
 
 def _next_word(s: State, p: Program, block: CodeBlock) -> Scan[str | None]:
-    """Passes text on up to the next mark and consumes it, or the line that is an emphasized tag."""
-    while True:
-        word = yield from _in_text(s, p.block if block.open else p.marks)
-        if word is None:
-            return None
-        if p.inside.get(word) != TAG:
-            return word
-        if line := (yield from emphasized_tag(s, word, p.emphasized)):
-            return line
-        s.emit_text("\n")
-        s.pos += 1
-
-
-def _in_text(s: State, wanted: Marks | None) -> Scan[str | None]:
-    """Passes text on up to the next mark and consumes it; braces that begin no object are text."""
+    """Passes text on up to the next mark and consumes it, or the line that is an emphasized tag. Braces that begin no object
+    are text, and so is a quoted call of another family."""
+    wanted = p.block if block.open else p.marks
     if wanted is None:
         yield from pass_all(s, s.emit_text)
         return None
-    word = yield from until(s, wanted, s.emit_text, TextDelta)
-    while word == "{":
-        s.pos -= 1  # not consumed until more text arrives
-        c = yield from following(s, 1)
-        s.pos += 1
-        if c in IN_OBJECT:
-            break
-        run = BRACES(s.text, s.pos)  # fast path for many braces
-        s.emit_text(word + run[0])
-        s.pos = run.end()
-        word = yield from until(s, wanted, s.emit_text, TextDelta)
-    return word
+    while word := (yield from until(s, wanted, s.emit_text, TextDelta)):
+        kind = p.inside.get(word)
+        if word == "{" and not (yield from _begins_object(s)):
+            run = BRACES(s.text, s.pos)  # fast path for many braces
+            s.emit_text(word + run[0])
+            s.pos = run.end()
+        elif kind == TAG:
+            if line := (yield from emphasized_tag(s, word, p.emphasized)):
+                return line
+            s.emit_text("\n")
+            s.pos += 1
+        else:
+            marked = kind == CALL and MAY_PRECEDE(s.recent.rstrip()[-2:])
+            quotation = _quotation_around(s, p, word, block) if marked else ""
+            if not quotation:
+                return word
+            yield from pass_foreign(s, p, quotation, word)
+    return None
+
+
+def _begins_object(s: State) -> Scan[bool]:
+    """Whether the brace that was consumed begins an object. It counts as not consumed until more text arrives."""
+    s.pos -= 1
+    c = yield from following(s, 1)
+    s.pos += 1
+    return c in IN_OBJECT
+
+
+def _quotation_around(s: State, p: Program, word: str, block: CodeBlock) -> str:
+    """What begins a quotation before the markers of another family, which precede the opener `word`; "" if nothing does.
+    Without such markers, the quotation and the opener are one mark."""
+    called = all((word.strip() in p.entries, not block.open))
+    quotation = quotation_before(s.recent, word) if called else ""
+    return "" if all((quotation == QUOTED, QUOTED not in p.quotations)) else quotation
 
 
 def _record_call(s: State, word: str) -> None:
@@ -122,10 +137,8 @@ def record_from(s: State, word: str) -> None:
     s.pos += len(word)
 
 
-def _kind_of(word: str, kinds: Mapping[str, str], p: Program) -> str:
-    """The kind of a mark. A line that is an emphasized tag opens a thought, or closes one."""
-    if word in kinds:
-        return kinds[word]
+def _kind_of_tag(word: str, p: Program) -> str:
+    """The kind of a line that is an emphasized tag: it opens a thought, or closes one."""
     return THINK if closer_of(word, p.emphasized) else UNTHINK
 
 
@@ -142,6 +155,6 @@ def marked_to_its_end(s: State) -> Scan[bool]:
     while True:
         start = visible(s.text, s.pos)
         rest = s.text[start : start + MOST_MARKED]
-        if s.closed or KNOWN(rest):
+        if any((s.closed, KNOWN(rest))):
             return bool(MARKED(rest))
         yield

@@ -8,7 +8,7 @@ from typing import cast
 
 from ...events import TextDelta
 from .fences import language_size
-from .lexicon import CODE, END, FENCE, MARK, TEXT, Program
+from .lexicon import CODE, END, FENCE, MARK, QUOTES, TEXT, Program
 from .source import Scan, at, literal_words, marks, peek, until
 from .state import State
 
@@ -16,6 +16,10 @@ TILDES = "~~~"
 OPEN = ("<!--", TILDES, "\n~~~")
 """Openers of blocks that span lines until they are closed."""
 OPENED_BEHIND_TEXT = re.compile(rf"[^\s~][^\n]*{TILDES}\s*(?:(?:{MARK.pattern})\s*)*{TILDES}\Z").search
+PARAGRAPH = "\n\n"
+"""What ends a paragraph."""
+LASTS = ">]})"
+"""The last characters of calls: a quotation mark behind another one may be in the call."""
 BACKTICKS = cast("Callable[[str, int], re.Match[str]]", re.compile("`*").match)
 
 
@@ -88,11 +92,25 @@ def pass_quoted(s: State, p: Program, word: str, opener: str = "") -> Scan[None]
             return
         opener = after
         end = p.quotations.get(word[:1] + opener, end)
-    last = "\n" if opener in ("", "{", "[") else "\n\n"
+    last = "\n" if opener in ("", "{", "[") else PARAGRAPH
     if end.isspace():
         end = last
     ends = (end,) if word in OPEN or end.isspace() else (end, last)
-    hit = yield from _visible_until(s, p, ends, opener in p.starts)
+    yield from _pass_to_end(s, p, ends, opener in p.starts)
+
+
+def pass_foreign(s: State, p: Program, word: str, opener: str) -> Scan[None]:
+    """Passes on the quotation that `word` began before the markers of another family, after the `opener` of a call that
+    follows them: to its closer, or to the end of the paragraph."""
+    s.emit_text(opener)
+    yield from _pass_words(s, p.lead(opener.strip()))
+    ends = tuple(last + QUOTES[word] for last in LASTS) if word in QUOTES else (p.quotations.get(word, word),)
+    yield from _pass_to_end(s, p, (PARAGRAPH,) if ends[0].isspace() else (*ends, PARAGRAPH), False)
+
+
+def _pass_to_end(s: State, p: Program, ends: tuple[str, ...], message: bool) -> Scan[None]:
+    """Passes on quoted text up to one of `ends`. A line break that ends it is not consumed."""
+    hit = yield from _visible_until(s, p, ends, message)
     if hit.isspace():
         s.pos -= 1
         hit = hit[:-1]

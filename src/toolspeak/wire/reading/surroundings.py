@@ -12,6 +12,7 @@ import re
 from functools import lru_cache
 
 from ..prompt.known_markers import SHAPES, control_markers
+from .foreign_markers import CLOSES, MAY_PRECEDE, markers_before, texts_before
 from .lexicon import MARK, QUOTES, Program
 from .lookahead import ahead
 from .next_mark import MARKED
@@ -34,18 +35,26 @@ CONTROL_MARKER = re.compile("|".join(SHAPES)).fullmatch
 Closer = re.Pattern[str]
 
 
-def surrounding(s: State, p: Program) -> Closer | None:
-    """A pattern for what ends the surroundings of the call that begins here, if a text after that shows that the call
-    is an example."""
-    before, _, line = _without_markers(s.recent.rstrip(), p).rpartition("\n")
-    line, more = line.strip(), len(s.recent) == RECENT
-    if any((line == "", len(line) > LONG, CONTROL(line))):
-        return None
-    return _closer(line, any((more, before.strip())))
+def surrounding(s: State, p: Program, word: str) -> Closer | None:
+    """A pattern for what ends the surroundings of the call that begins here with `word`, if a text after that shows that
+    the call is an example."""
+    more, patterns = len(s.recent) == RECENT, list[str]()
+    # Nothing tells a tag that opens the call, in the form of another family, from one around it: each may be either.
+    marked = MAY_PRECEDE(s.recent.rstrip()[-2:])
+    for rest in (_without_markers(s.recent, p), *texts_before(s.recent, word)) if marked else (s.recent,):
+        before, _, line = rest.rstrip().rpartition("\n")
+        line = line.strip()
+        if not any((line == "", len(line) > LONG, CONTROL(line))):
+            patterns.append(_closer(line, any((more, before.strip()))))
+    known = "|".join(filter(None, dict.fromkeys(patterns)))
+    return re.compile(known) if known else None
 
 
-def _without_markers(text: str, p: Program) -> str:
+def _without_markers(recent: str, p: Program) -> str:
     """The text without the control markers at its end. Those of another family may open the call, inside its surroundings."""
+    text = recent.rstrip()
+    if not text.endswith(CLOSES):
+        return recent
     for _ in range(MOST):
         start = max(text.rfind("<"), text.rfind("["))
         if not (start >= 0 and _is_control(text[start:], p)):
@@ -59,16 +68,16 @@ def _is_control(marker: str, p: Program) -> bool:
 
 
 @lru_cache(256)
-def _closer(line: str, earlier: bool) -> Closer | None:
-    """A pattern for what ends what this line begins. `earlier`: there is text before it."""
+def _closer(line: str, earlier: bool) -> str:
+    """A pattern for what ends what this line begins; "" if it begins nothing. `earlier`: there is text before it."""
     if item := ITEM(line):
-        return re.compile(re.escape(item[1]) + r"\s" if item[1] else rf"\d{{1,3}}{re.escape(item[2])}\s")
+        return re.escape(item[1]) + r"\s" if item[1] else rf"\d{{1,3}}{re.escape(item[2])}\s"
     if not earlier:
-        return None
+        return ""
     if DOCSTRING(line):
-        return re.compile(re.escape(line))
+        return re.escape(line)
     mark = OPENING(line)
-    return re.compile(rf"[^\w\s]{{1,3}} ?(?:\w{{1,5}}[^\w\s]?)?{re.escape(mark[1] + mark[2])}") if mark else None
+    return rf"[^\w\s]{{1,3}} ?(?:\w{{1,5}}[^\w\s]?)?{re.escape(mark[1] + mark[2])}" if mark else ""
 
 
 def shows(s: State, p: Program, closer: Closer) -> Scan[bool]:
@@ -78,7 +87,7 @@ def shows(s: State, p: Program, closer: Closer) -> Scan[bool]:
         start, line = yield from _line(s, offset)
         hit = closer.match(line)
         marker = None if hit else MARK.match(line)
-        if not (marker and _is_control(marker[0], p)):
+        if not marker:
             break
         offset = start + marker.end()  # it closes the call, in the form of another family
     if hit is None:
@@ -86,11 +95,16 @@ def shows(s: State, p: Program, closer: Closer) -> Scan[bool]:
     offset = start + hit.end()
     for _ in range(MOST):
         start, line = yield from _line(s, offset)
-        if (yield from ahead(s, offset, p.legal)):
-            return False
-        if not (marks := MARKED(line)):
+        marks = closer.match(line)
+        if marks is None:
+            if (yield from ahead(s, offset, p.legal)):
+                return False
+            marks = MARKED(line)
+        if not marks:
             break
         offset = start + marks.end()
+    if (yield from markers_before(s, p.openers, offset)):
+        return False
     return (yield from following(s, offset)) != ""
 
 
