@@ -16,7 +16,7 @@ from itertools import dropwhile
 from typing import Any
 
 from ..errors import ToolspeakError
-from ..events import CallStart, Event, Finished, TextDelta
+from ..events import CallStart, Event, Finished, Noted, TextDelta
 from ..plan.calls import checked
 from ..plan.invented_results import InventedResults, notes_turn
 from ..types import Reply, Tool
@@ -27,6 +27,7 @@ from ..wire.prompt.calls import write_calls
 from ..wire.prompt.template_capabilities import literals
 from ..wire.reading.collect import collect
 from ..wire.reading.doubtful import DOUBTFUL, TRAILING
+from ..wire.reading.lexicon import TAG, program
 from ..wire.turn_heads import INVENTED_TURN
 
 LONGEST = 200_000
@@ -98,7 +99,7 @@ class DialectReading:
         for event in self.invented.feed(came) if self.invented else came:
             if any((self.words, self.over)):
                 return
-            self.over = notes_turn(event, INVENTED_TURN)
+            self.over = notes_turn(event, INVENTED_TURN) if isinstance(event, Noted) else False
             self.words = _is_words(event)
             self.called = self.called or isinstance(event, CallStart)
             if self.words:
@@ -228,7 +229,13 @@ def ready() -> bool:
 @lru_cache(1024)
 def _begun_by(character: str) -> tuple[Dialect, ...]:
     """The dialects in which a call of some tool may begin with this character."""
-    return tuple(dialect for dialect in known() if not any(map(_is_words, Decoder(dialect, None, "").feed(character))))
+    return tuple(dialect for dialect in known() if _may_begin(dialect, character))
+
+
+def _may_begin(dialect: Dialect, character: str) -> bool:
+    """Whether a call may begin with this character. The mark of an emphasized tag alone begins none."""
+    kinds = {kind for word, kind in program(dialect, True).fresh.items() if word.startswith(character)}
+    return kinds != {TAG} and not any(map(_is_words, Decoder(dialect, None, "").feed(character)))
 
 
 def _is_words(event: Event) -> bool:

@@ -95,8 +95,9 @@ def _next_word(s: State, p: Program, block: CodeBlock) -> Scan[str | None]:
             s.emit_text("\n")
             s.pos += 1
         else:
-            marked = kind == CALL and MAY_PRECEDE(s.recent.rstrip()[-2:])
-            quotation = _quotation_around(s, p, word, block) if marked else ""
+            called = all((kind == CALL, word.strip() in p.entries, not block.open))
+            marked = called and MAY_PRECEDE(s.recent.rstrip()[-2:])
+            quotation = _quotation_around(s, p, word) if marked else ""
             if not quotation:
                 return word
             yield from pass_foreign(s, p, quotation, word)
@@ -111,11 +112,10 @@ def _begins_object(s: State) -> Scan[bool]:
     return c in IN_OBJECT
 
 
-def _quotation_around(s: State, p: Program, word: str, block: CodeBlock) -> str:
+def _quotation_around(s: State, p: Program, word: str) -> str:
     """What begins a quotation before the markers of another family, which precede the opener `word`; "" if nothing does.
     Without such markers, the quotation and the opener are one mark."""
-    called = all((word.strip() in p.entries, not block.open))
-    quotation = quotation_before(s.recent, word) if called else ""
+    quotation = quotation_before(s.recent, word)
     return "" if all((quotation == QUOTED, QUOTED not in p.quotations)) else quotation
 
 
