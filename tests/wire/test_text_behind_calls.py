@@ -88,28 +88,3 @@ def test_the_mark_of_an_end_in_a_fence(d: Dialect, stop: str) -> None:
         assert collect(stream(d, [text], TOOLS)).text == text
     for form in MEANT:
         assert whole(d, form.format(call=call, stop=stop)) == 1, form
-
-
-ENDED = [d for d in TALKING if d.header and d.header.end]
-"""Dialects whose calls are messages with a mark at their end."""
-BEHIND_THE_END = {
-    "a line": ("\nI wait for it.", True),
-    "a paragraph": ("\n\nI wait for it.", True),
-    "a sentence": (" I wait for it.", True),
-    "a sentence without a blank": ("I wait.", True),
-    "a label": ("\n\nUser: thanks", True),
-    "the sentence around it": (" is how I would do it.", False),
-    "a further key": (', "dry_run": true}', False),
-    "a further object": ('{"dry_run": true}', False),
-}
-
-
-@pytest.mark.parametrize("d", ENDED, ids=lambda d: d.name)
-@pytest.mark.parametrize(("behind", "runs"), BEHIND_THE_END.values(), ids=BEHIND_THE_END)
-def test_the_mark_that_ends_the_message_of_a_call_closes_it(d: Dialect, behind: str, runs: bool) -> None:
-    assert d.header
-    call = wire(d, find("two words")).strip().removesuffix(d.header.end)
-    text = f"{call}{d.header.end}{behind}"
-    assert whole(d, text) == runs
-    if runs:
-        assert collect(stream(d, [text], TOOLS)).text == behind

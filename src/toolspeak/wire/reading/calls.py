@@ -27,12 +27,14 @@ from .call_repairs import (
     note_half_name,
     skip_comments,
     skip_scalars,
+    trailing,
 )
 from .fences import frame_in_fence, language
 from .lexicon import Program
 from .lookahead import ahead
-from .open_ended import end_of_message, ended_by
+from .open_ended import ended_by
 from .openers import Entry
+from .other_turns import result_marks
 from .repeated_tags import skip_repeated
 from .run_on_calls import to_the_next
 from .run_on_strings import RunsOn
@@ -129,7 +131,9 @@ def begin(s: State, p: Program, name: str, begun: bool) -> Scan[None]:
     for w in literal_words(p.d.close):
         yield from at(s, w)
     yield from drop_strays(s, p.strays)
-    yield from end_of_message(s, p)
+    results = result_marks(p)
+    if not (yield from at(s, *results, eat=False)):
+        yield from trailing(s, (*p.legal, *results))
 
 
 def _spelling(s: State, p: Program) -> Scan[Form]:
@@ -281,7 +285,7 @@ def one_call(s: State, p: Program, form: Form, call: Call, eaten: int) -> Scan[N
         except RunsOn:
             yield from to_the_next(s, p.d, part, call)
         eaten = 0
-    call.open_ended |= not isinstance(form[-1], str)
+    call.open_ended = call.open_ended or not isinstance(form[-1], str)
     s.unbalanced = s.unbalanced if s.ran_on else p.unbalanced.get(form, p.unbalanced[p.d.call])
     s.end_call(call)
 

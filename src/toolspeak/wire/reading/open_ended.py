@@ -3,7 +3,6 @@
 Then words may follow on the next line, since models go on with a comment. What they may not be is a part of the call:
 
 - A further object, key or value belongs to it, and so does anything behind an object without its brace.
-- The mark that ends the message of a call closes it (`<|call|>`). Behind it too, a further part is one of the call.
 - Where arguments may be a text, such as in `Action Input: …`, the rest of the line may be one, and a text may go on in the
   next paragraph.
 """
@@ -12,11 +11,10 @@ from __future__ import annotations
 
 from ..dialect import Json
 from .call import Call
-from .call_repairs import drop_strays, follows, trailing
+from .call_repairs import drop_strays, follows
 from .continued_sentences import sentence_goes_on
 from .lexicon import Program
 from .next_mark import marked_to_its_end
-from .other_turns import result_marks
 from .source import SPACE, Scan, at, beginning, following, peek
 from .state import State
 
@@ -43,28 +41,6 @@ def ended_by(s: State, p: Program, closed: bool) -> Scan[None]:
             s.end_complete_call()
     elif not closed:
         yield from _unclosed(s, p, call)
-
-
-def end_of_message(s: State, p: Program) -> Scan[None]:
-    """After the calls of a message: they are over where the mark of its end comes, which is consumed, or that of a result."""
-    results = result_marks(p)
-    if (yield from at(s, *results, eat=False)):
-        return
-    if not (yield from _ended_by_mark(s, p, p.d.header.end if p.d.header else "")):
-        yield from trailing(s, (*p.legal, *results))
-
-
-def _ended_by_mark(s: State, p: Program, mark: str) -> Scan[bool]:
-    """Whether the mark comes next that ends a message. What follows it belongs to no call, unless it looks like a further part
-    of one, or is a sentence that only talks about it."""
-    if not mark or not (yield from at(s, mark)):
-        return False
-    c = yield from following(s)
-    if c and c in BELONGS:
-        s.note("trailing-text", (yield from beginning(s)))
-    elif not s.text_before_call:
-        yield from _note_sentence(s, p)
-    return True
 
 
 def _note_sentence(s: State, p: Program) -> Scan[None]:
