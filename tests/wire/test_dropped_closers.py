@@ -9,6 +9,7 @@ from hard_cases import TOOLS, find
 from spoken import TALKING, wire
 from wire_cases import called, read_at_cuts
 
+from toolspeak.wire.decode import parse
 from toolspeak.wire.dialect import Dialect
 
 THINKING = [d for d in TALKING if d.thinking and d.thinking.close.strip() and not d.header]
@@ -43,3 +44,11 @@ def test_no_line_break_without_words(d: Dialect) -> None:
         text = reply.text.replace(d.thinking.close.strip(), "")  # it stays before what may be a list in the text
         assert text.removesuffix(breaks) == "I could", form
         assert called(reply) == (["find"] if "{call}" in form else []), form
+
+
+@pytest.mark.parametrize("d", THINKING, ids=lambda d: d.name)
+def test_a_thought_that_is_kept_gets_no_line_break(d: Dialect) -> None:
+    assert d.thinking
+    for text in (f"Sum.{d.thinking.close.strip()}3", f"{d.thinking.open.strip()}Sum.{d.thinking.close.strip()}3"):
+        prompt = f"…{d.thinking.open}" if text[0] == "S" else ""
+        assert parse(text, d, TOOLS, prompt=prompt, thoughts="keep").text == text

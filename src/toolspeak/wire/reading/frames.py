@@ -32,7 +32,7 @@ def drop_frame(s: State, p: Program, word: str) -> Scan[None]:
     end = s.offset + s.pos
     yield from skip(s, p.frame_space.get(word, 0))
     s.text_before_call &= s.offset + s.pos == end
-    yield from keep_apart(s, p)
+    yield from keep_apart(s, p, word)
 
 
 def drop_closer(s: State, p: Program, word: str, close: str) -> Scan[None]:
@@ -40,11 +40,14 @@ def drop_closer(s: State, p: Program, word: str, close: str) -> Scan[None]:
     s.note("stray-closer", word.strip())
     s.emit_text("\n" if word[0] == "\n" else "")
     yield from skip(s, len(close) - len(close.rstrip()))
-    yield from keep_apart(s, p)
+    yield from keep_apart(s, p, word)
 
 
-def keep_apart(s: State, p: Program) -> Scan[None]:
-    """After a mark that was dropped: words on both sides of it stay apart, by a line break. A call or the end needs none."""
+def keep_apart(s: State, p: Program, word: str) -> Scan[None]:
+    """After the mark `word` was dropped: words on both sides of it stay apart, by a line break. A call or the end needs none,
+    nor does the mark of a thought that stays in the text."""
+    if s.recent.endswith(word):
+        return
     last, c = s.recent[-1:], (yield from peek(s, 1))
     if any((last == "", last.isspace(), c == "", c.isspace())):
         return

@@ -114,7 +114,7 @@ def minor_mark(s: State, p: Program, kind: str, word: str, space: str, block: Co
         s.emit_text(word if s.ignored_call else "")
         s.ignored_call = False
         yield from skip(s, p.frame_space.get(word, 0))
-        yield from keep_apart(s, p)
+        yield from keep_apart(s, p, word)
         return True
     if all((kind == UNTHINK, word.strip() in p.unthink)) and (close := _closer_of_thought(p)):
         yield from drop_closer(s, p, word, close)
