@@ -59,6 +59,18 @@ def test_a_call_behind_a_copy_counts(name: str) -> None:
     assert [call.whole for call in collect(stream(d, [text], [TOOL])).calls] == [True]
 
 
+@pytest.mark.parametrize("d", TALKING, ids=lambda d: d.name)
+def test_a_call_in_a_later_paragraph_than_a_broken_marker_counts(d: Dialect) -> None:
+    call = wire(d, ("rm", {"path": "/"})).strip()
+    for before in (
+        "It has <\u200btool_call>.\n\n",
+        "It has <\u200btool_call>.\n\nI delete.\n",
+        "A <\u200btool_call>\n\nSo.\n\n",
+    ):
+        assert [one.whole for one in collect(stream(d, [before + call], [TOOL])).calls] == [True], before
+        assert [one.whole for one in collect(stream(d, list(before + call), [TOOL])).calls] == [True], before
+
+
 class Echo:
     """A text model that answers with the last result, to the character."""
 

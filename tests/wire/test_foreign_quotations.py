@@ -140,6 +140,21 @@ def test_at_every_cut(name: str) -> None:
             read_at_cuts(d, form.replace("{}", call), TOOLS)
 
 
+@pytest.mark.parametrize("d", TALKING, ids=lambda d: d.name)
+def test_a_call_below_a_line_that_ends_with_a_marker_counts(d: Dialect) -> None:
+    call = wire(d, find("two words")).strip()
+    for line in (
+        "> Please fix the <nav>",
+        "> Is it Promise<string>",
+        "# The <nav>",
+        "# [DONE]",
+        "Use `<nav>",
+        "- <https://a.org>",
+    ):
+        for text in (f"{line}\n\n{call}", f"So:\n{line}\n\n\n{call}"):
+            assert called(read_at_cuts(d, text, TOOLS, every=4)) == ["find"], text
+
+
 def test_a_quotation_ends_with_its_paragraph_or_closer() -> None:
     d = get("tool-json")
     call = f"<tool_call>\n{OBJECT}\n</tool_call>"
@@ -169,10 +184,16 @@ def test_a_quotation_ends_with_its_paragraph_or_closer() -> None:
         ("say `<a>\n", "{", "`"),
         ("say `x`<a>\n", "{", ""),
         ("say ` <a>\n", "{", ""),
+        ("# <a>\n\n", "{", ""),
+        ("> Fix <a>\n \n", "{", ""),
+        ("# <a>\n\n<b>\n", "{", ""),
+        ("# <a>", "<own>", "#"),
+        ("# <a>\n", "<own>", ""),
+        ("# <a>", "\n<own>", ""),
     ],
 )
 def test_what_begins_a_quotation_before_markers(text: str, opener: str, word: str) -> None:
-    assert quotation_before(text, opener) == word
+    assert quotation_before(text, opener, ("<own>",)) == word
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from toolspeak.wire.dialect import Dialect
 
 NAMES = ("think", "Think", "THINK", "scratchpad", "REASONING")
 TAGS = [(f"<{name}>", f"</{name}>") for name in ("THINK", "SCRATCHPAD", "INNER_THOUGHTS")]
-LINES = [(f"{m}<{name}>{m}", f"{m}</{name}>{m}") for m in ("**", "*", "__", "_", "`") for name in NAMES]
-PAIRS = [*TAGS, *LINES, ("<THINK>", "</think>"), ("**<think>**", "</think>"), ("`<think>`", "</THINK>")]
+LINES = [(f"{m}<{name}>{m}", f"{m}</{name}>{m}") for m in ("**", "*", "__", "_") for name in NAMES]
+PAIRS = [*TAGS, *LINES, ("<THINK>", "</think>"), ("**<think>**", "</think>")]
 CALLED = {
     "after the thought": "{open}\nI look.\n{close}\n\n{call}",
     "after a draft": "{open}\nI could call it:\n{call}\nYes.\n{close}\n\n{call}",
@@ -28,6 +28,8 @@ CALLED = {
     "after a tag behind words": "The tag is {open}\n{call}",
     "after the tags in a list": "- {open} opens it\n- {close} closes it\n{call}",
     "after a tag in a fence": "So:\n```\n{open}\n```\n{call}",
+    "after a tag in backticks": "The tag\n`<think>`\nopens it.\n\n{call}\n",
+    "before a tag in backticks": "{call}\nThe closer is\n`</think>`\n",
     "before a tag in a sentence": "{call}\nThe tag {close} closes it.",
 }
 """One call counts in each."""
@@ -76,7 +78,7 @@ def test_every_spelling(name: str, opener: str, closer: str) -> None:
     assert read_at_cuts(d, text, TOOLS).text == text
 
 
-@pytest.mark.parametrize("form", ["**<think>**\n{call}\n", "`<think>`\n{call}\n`</think>`\n", "**<b>\n", "`<think>`\n"])
+@pytest.mark.parametrize("form", ["**<think>**\n{call}\n", "_<think>_\n{call}\n_</think>_\n", "**<b>\n", "_<think>_\n"])
 def test_many_tags_take_linear_time(form: str) -> None:
     hermes = get("hermes")
     unit = form.format(call=wire(hermes, find("two words")).strip())

@@ -1,7 +1,7 @@
 """Recognizes what a model copies from a text with control markers that were broken in its prompt.
 
 Nobody but toolspeak writes a zero-width space into a marker (see `prompt.control_markers`). So a call behind such an opener,
-in the same paragraph or in the one that the opener ends at, or directly before such a marker, is the copy of a text from
+in the same paragraph or directly behind the opener, or directly before such a marker, is the copy of a text from
 outside, and no call of the model. A call that begins with a marker of its own, whole, is none: that marker would be broken
 too.
 """
@@ -21,21 +21,26 @@ from .state import State
 _BROKEN = rf"{SYMBOL}{INVISIBLE}"
 _SYMBOLS = re.compile(SYMBOL).match
 _BEGINS = re.compile(_BROKEN).match
-_OPENER = re.compile(rf"{_BROKEN}(?!/)(?:(?!{_BROKEN})\S)*\s*(?:(?!\n\s*\n|{_BROKEN}).)*\Z", re.DOTALL).search
+_ALONE = rf"(?:(?!{_BROKEN})\S)*(?:{SYMBOL}|>)\s*\Z"
+_IN_PARAGRAPH = rf"(?:(?!\n\s*\n|{_BROKEN}).)*\Z"
+_OPENER = re.compile(rf"{_BROKEN}(?!/)(?:{_ALONE}|{_IN_PARAGRAPH})", re.DOTALL).search
 
 
 def refuse_copy(s: State, p: Program, word: str) -> None:
     """Raises Malformed if the last broken marker before a call that begins with `word` is no closer, and nothing ends its
     paragraph."""
-    if word not in _proofs(p) and _OPENER(s.recent):
+    space = s.recorded().rstrip().removesuffix(word)
+    if all((word not in _proofs(p), _OPENER(s.recent + space))):
         raise Malformed("a copy of a broken marker")
 
 
 def refuse_copy_before(s: State, p: Program, word: str) -> Scan[None]:
     """Raises Malformed if a broken marker, such as a closer, comes next, directly behind a call that begins with `word`."""
-    if word in _proofs(p) or not _SYMBOLS((yield from following(s))):
+    if word in _proofs(p):
         return
-    while not (s.closed or visible(s.text, s.pos) + 1 < len(s.text)):
+    if not _SYMBOLS((yield from following(s))):
+        return
+    while not any((s.closed, visible(s.text, s.pos) + 1 < len(s.text))):
         yield
     if _BEGINS(s.text, visible(s.text, s.pos)):
         raise Malformed("a copy of a broken marker")

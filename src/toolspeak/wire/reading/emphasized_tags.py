@@ -1,4 +1,7 @@
-"""Recognizes the tag of a thought that is a line of its own in Markdown's emphasis, or in backticks: `**<think>**`."""
+"""Recognizes the tag of a thought that is a line of its own in Markdown's emphasis: `**<think>**`.
+
+A tag in backticks is only mentioned.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,9 @@ from collections.abc import Container, Mapping
 from ..thought_tags import spellings
 from .source import Scan, Source
 
-EMPHASIS = "*_`"
+EMPHASIS = "*_"
 """The characters that Markdown has around a tag."""
-BEGINNINGS = tuple(f"{mark}<" for mark in ("**", "*", "__", "_", "`"))
+BEGINNINGS = tuple(f"{mark}<" for mark in ("**", "*", "__", "_"))
 """How such a line begins."""
 LONGEST = 48
 """The most characters of such a line."""

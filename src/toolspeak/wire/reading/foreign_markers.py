@@ -40,6 +40,8 @@ LISTS = ("[", "{")
 """Beginnings of a list of calls, or of a call."""
 BEFORE_QUOTE = "([{=:,"
 """What may come before a quotation mark that opens, besides white space."""
+PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*\Z").search
+"""Matches the end of a paragraph at the end of a text."""
 QUOTED = LINES[0]
 """What begins a quoted line."""
 HALF = re.compile(r"(?:<(?:[^<>\s!][^<>\n]*)?|\[/?[A-Z_]*)\Z").match
@@ -61,10 +63,10 @@ def line_before(recent: str) -> str | None:
     return None if rest == end else rest.rpartition("\n")[2].strip()
 
 
-def quotation_before(recent: str, opener: str) -> str:
+def quotation_before(recent: str, opener: str, marked: tuple[str, ...]) -> str:
     """The word that begins a quotation directly before the markers of another family that this text ends with, and
     `opener` follows; "" if there is none."""
-    for rest in texts_before(recent, opener):
+    for rest in texts_before(recent, opener, marked):
         line = rest.rpartition("\n")[2]
         sign = line.strip()
         if element := next(filter(rest.rstrip().endswith, ELEMENTS), ""):
@@ -79,17 +81,21 @@ def quotation_before(recent: str, opener: str) -> str:
     return ""
 
 
-def texts_before(recent: str, opener: str) -> Iterator[str]:
-    """The texts before each of the markers at the end of this text, the last one first; `opener` follows it."""
+def texts_before(recent: str, opener: str, marked: tuple[str, ...]) -> Iterator[str]:
+    """The texts before each of the markers at the end of this text, the last one first; `opener` follows it. Markers in
+    another paragraph are none around the call, nor are those on another line before one of the `marked` openers."""
+    space = recent[len(recent.rstrip()) :] + opener[: -len(opener.lstrip())]
+    if PARAGRAPH(space) or all((opener.strip() in marked, "\n" in space)):
+        return
     text = recent.rstrip()
     text = text[:-1] if text.endswith(LISTS) else recent
     if opener in LISTS and text[-1:].isidentifier():
         text = text.rstrip(WORD)
         yield text
     for _ in range(MOST):
-        text = text.rstrip()
+        over, text = PARAGRAPH(text), text.rstrip()
         start = max(text.rfind("<"), text.rfind("["))
-        if any((start < 0, not text.endswith(CLOSES), text[start + 1 : start + 2] == "/")):
+        if any((over, start < 0, not text.endswith(CLOSES), text[start + 1 : start + 2] == "/")):
             break
         if any((not MARK.fullmatch(text, start), text.endswith(TURN_ENDS))):
             break

@@ -41,7 +41,7 @@ def surrounding(s: State, p: Program, word: str) -> Closer | None:
     more, patterns = len(s.recent) == RECENT, list[str]()
     # Nothing tells a tag that opens the call, in the form of another family, from one around it: each may be either.
     marked = MAY_PRECEDE(s.recent.rstrip()[-2:])
-    for rest in (_without_markers(s.recent, p), *texts_before(s.recent, word)) if marked else (s.recent,):
+    for rest in (_without_markers(s.recent, p), *texts_before(s.recent, word, p.marked)) if marked else (s.recent,):
         before, _, line = rest.rstrip().rpartition("\n")
         line = line.strip()
         if not any((line == "", len(line) > LONG, CONTROL(line))):
