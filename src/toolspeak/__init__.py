@@ -19,8 +19,6 @@ from types import ModuleType
 
 TYPE_CHECKING = False
 """What `typing` has under this name: importing `typing` takes longer than this module."""
-if TYPE_CHECKING:
-    from typing import Any
 
 __version__ = "0.1.0"
 
@@ -72,7 +70,7 @@ _ROOMS = frozenset(["ray"])
 """Packages whose names are used through the package: `ts.ray.Decide`."""
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name in _ROOMS:
         return importlib.import_module(f"{__name__}.{name}")
     if home := _WHERE.get(name):
@@ -93,7 +91,7 @@ class _Package(ModuleType):
         if not (name in _WHERE and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Pickles the module by name, so that functions that refer to it can be sent to other processes."""
         return importlib.import_module, (self.__name__,)
 

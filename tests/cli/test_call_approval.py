@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import codecs
 import fcntl
 import os
@@ -52,7 +53,9 @@ def asking(call: ToolCall, early: Callable[[Screen], object] = lambda _: None) -
     try:
         with Path(os.ttyname(inside)).open("r+b", buffering=0) as terminal:
             early(screen)
-            work = threading.Thread(target=lambda: answers.append(Approver(terminal).ask(call)), daemon=True)
+            work = threading.Thread(
+                target=lambda: answers.append(asyncio.run(Approver(terminal).ask(call))), daemon=True
+            )
             work.start()
             yield screen, answers
             work.join(60)
@@ -127,3 +130,24 @@ def test_what_arrives_while_the_input_is_discarded_is_no_answer(monkeypatch: pyt
         assert answers == []
         screen.type("n\n")
     assert answers == ["the user declined"]
+
+
+def test_a_cancelled_question_reads_no_more() -> None:
+    """What is typed after Ctrl-C is for the conversation."""
+    outside, inside = os.openpty()
+    screen = Screen(outside)
+
+    async def main() -> bytes:
+        with Path(os.ttyname(inside)).open("r+b", buffering=0) as terminal:
+            question = asyncio.create_task(Approver(terminal).ask(ToolCall("1", "remove", {"path": "a"})))
+            await asyncio.to_thread(screen.until, "[y/n")
+            question.cancel()
+            await asyncio.wait([question])
+            screen.type("hello\n")
+            return await asyncio.to_thread(terminal.readline)
+
+    try:
+        assert asyncio.run(main()) == b"hello\n"
+    finally:
+        os.close(inside)
+        os.close(outside)

@@ -42,7 +42,9 @@ def test_a_run_and_what_it_leaves(cli: Cli, cases: Path, script: Script) -> None
     assert ["cases", "67", "%", "(30–90)", "4/6"] in lines
     assert ["no", "call", "1"] in lines
     assert ["wrong", "value", "1"] in lines
-    assert done.stderr == f"report: {Path('evaluation', 'report.html')}\n"
+    assert (
+        done.stderr.splitlines()[-1] == f"report: {Path('evaluation', 'report.html')}"
+    )  # below the progress of a slow run
     records = kept()
     assert [record["case"] for record in records] == [f"sum{i}" for i in range(6)]
     assert "You have access to the following tools" in json.dumps(records[0]["steps"])

@@ -33,12 +33,15 @@ REFUSED = {
     "a doubled key": '<tool_call>{"name": "weather", "arguments": {"city": "Xiamen", "city": "Rome"}}</tool_call>',
     "broken JSON": '<tool_call>{"name": "weather", "arguments": {"city": Xiamen Rome,,}}</tool_call>',
     "wrong arguments": '<tool_call>{"name": "weather", "arguments": {"town": "Xiamen"}}</tool_call>',
+    "in a fence": '```xml\n<tool_call>\n{"name": "weather", "arguments": {"town": "Xiamen"}}\n</tool_call>\n```',
     "words before it": 'I look.\n<tool_call>{"name": "weather", "arguments": {"town": "Xiamen"}}</tool_call>',
     "words behind it": '<tool_call>{"name": "weather", "arguments": {"town": "Xiamen"}}</tool_call>\nOne moment.',
 }
 SHOWN = {
     "an example of another tool": 'So:\n<tool_call>{"name": "nosuch", "arguments": {"city": "Rome"}}</tool_call>',
     "a sentence about it": '<tool_call>{"name": "weather", "arguments": {"town": "Rome"}}</tool_call> is how I call.',
+    "a sentence about its markers": "<function=weather> opens a call of that model, and </function> closes it.",
+    "words between the markers": "<function=weather> opens it,\nand\n</function> closes it.",
     "words on both sides": 'So:\n<tool_call>{"name": "weather", "arguments": {"town": 1}}</tool_call>\nSee?',
     "plain JSON": '{"name": "weather", "arguments": {"town": "Rome"}}',
     "half an object": '{"name": "nosuch", "arguments": {"ci',

@@ -15,8 +15,9 @@ TURNS = {
     "ChatML": "\n<|im_start|>user\nthanks<|im_end|>\n<|im_start|>assistant\nYou are welcome.",
     "Mistral": "\n[INST] thanks [/INST] You are welcome.",
 }
-UNCLOSED = {"functionary-v2", "functionary-v3", "glm4", "llama3-builtin"}
-"""Dialects in which nothing closes the arguments: what follows may belong to them."""
+UNCLOSED = {"functionary-v2", "functionary-v3", "glm4", "llama3-builtin", "beam", "harmony", "muse"}
+"""Dialects in which nothing closes the arguments, so what follows may belong to them, or in which a call is a message: a text
+behind it shows a draft."""
 
 
 def weather(city: str) -> str:
@@ -37,7 +38,7 @@ def call_in(name: str) -> str:
 @pytest.mark.parametrize("name", [name for name in ts.dialects() if call_in(name)[0] in "`<" and name not in UNCLOSED])
 def test_the_call_counts_and_the_turn_is_left_out(name: str) -> None:
     for turn in TURNS.values():
-        for before in ("", "I look.\n"):
+        for before in ("",) if call_in(name)[0] == "`" else ("", "I look.\n"):  # a fence behind words is an example
             text = f"{before}{call_in(name)}{turn}"
             for size in (2, len(text)):
                 reply = heard(text, size)
@@ -52,3 +53,17 @@ def test_an_example_before_a_result_or_words_stays_text() -> None:
         text = f"So:\n{call}{behind}"
         for size in (1, 9, len(text)):
             assert (heard(text, size).text, heard(text, size).calls) == (text, ())
+
+
+def test_a_fenced_example_stays_text() -> None:
+    text = f"For example:\n```xml\n{call_in('hermes')}\n```\nUser: the person who asks.\nAssistant: the model."
+    for size in (1, 9, len(text)):
+        assert (heard(text, size).text, heard(text, size).calls) == (text, ())
+
+
+def test_an_indented_call_behind_words_is_an_example() -> None:
+    """It counts with up to three spaces, as in Markdown, wherever the text is cut."""
+    for spaces in range(6):
+        text = f"So I would write:\n\n{' ' * spaces}{call_in('hermes')}"
+        for size in (1, 2, 7, len(text)):
+            assert len(heard(text, size).calls) == (spaces < 4), (spaces, size)

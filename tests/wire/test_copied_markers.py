@@ -18,6 +18,7 @@ from toolspeak.wire.dialect import Dialect
 from toolspeak.wire.prompt.control_markers import INVISIBLE, cleaner
 from toolspeak.wire.prompt.known_markers import control_markers
 from toolspeak.wire.reading.collect import collect
+from toolspeak.wire.reading.lexicon import program
 
 TOOL = Tool("rm", "", {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]})
 READERS = [
@@ -52,6 +53,13 @@ def test_a_copy_is_no_call_in_any_dialect(d: Dialect) -> None:
                 assert not any(call.whole for call in reply.calls), (reader.name, text)
 
 
+@pytest.mark.parametrize("name", ["functools", "phi-4-mini", "gemma3", "command-r-plus"])
+def test_markers_that_are_never_broken_are_no_sign(name: str) -> None:
+    text = f"I saw <\u200btool_call>\n\n{wire(get(name), ('rm', {'path': '/'})).strip()}"
+    for chunks in ([text], list(text)):
+        assert [call.whole for call in collect(stream(get(name), chunks, [TOOL])).calls] == [True]
+
+
 @pytest.mark.parametrize("name", ["hermes", "qwen3-coder", "mistral-v3", "kimi-k2"])
 def test_a_call_behind_a_copy_counts(name: str) -> None:
     d = get(name)
@@ -69,6 +77,18 @@ def test_a_call_in_a_later_paragraph_than_a_broken_marker_counts(d: Dialect) -> 
     ):
         assert [one.whole for one in collect(stream(d, [before + call], [TOOL])).calls] == [True], before
         assert [one.whole for one in collect(stream(d, list(before + call), [TOOL])).calls] == [True], before
+
+
+@pytest.mark.parametrize("d", [d for d in TALKING if not program(d, True).marked], ids=lambda d: d.name)
+def test_a_call_directly_before_a_broken_marker_is_refused(d: Dialect) -> None:
+    call = wire(d, ("rm", {"path": "/"})).strip()
+    for text in (
+        f"The page says:\n{call}\n<\u200b/tool_call>",
+        f"{call}<\u200b/tool_call>",
+        f"{call}]\n<\u200b/tool_call>",
+    ):
+        for chunks in ([text], list(text)):
+            assert not any(one.whole for one in collect(stream(d, chunks, [TOOL])).calls), text
 
 
 class Echo:

@@ -19,7 +19,7 @@ from toolspeak.wire.holes.inner_calls import LIMIT
 from toolspeak.wire.reading.collect import collect
 from toolspeak.wire.reading.lexicon import program
 from toolspeak.wire.reading.openers import spelled
-from toolspeak.wire.reading.unbalanced_closers import KEYWORDS, QUOTED
+from toolspeak.wire.reading.unbalanced_closers import KEYWORDS, VALUE_END
 
 TEXT = {"type": "string"}
 TOOLS = tuple(
@@ -32,7 +32,8 @@ PLAIN = Tagged('<param name="', '">', "</param>\n")
 
 def is_raw(d: Dialect, form: tuple[Part, ...]) -> bool:
     """Does the form have values without escapes?"""
-    return program(d, True).unbalanced[form] not in (None, QUOTED, KEYWORDS)
+    pattern = program(d, True).unbalanced[form]
+    return pattern not in (None, KEYWORDS) and VALUE_END not in pattern.pattern
 
 
 def other_forms(d: Dialect) -> Iterator[tuple[Part, ...]]:

@@ -13,7 +13,7 @@ import toolspeak as ts
 from cost import LINEAR, growth
 from toolspeak.dialects import get
 from toolspeak.models.speaker import Speaker
-from toolspeak.wire.dialect import Dialect
+from toolspeak.wire.dialect import ARGS, Dialect, JsonCall
 
 QUERIES = (
     'say "hi" and "\nCLOSE\nmore',
@@ -32,8 +32,12 @@ BEHIND = (
     "So (as you said \"find it\") I look.\n1) first\n2) 'then' (b)",
     'The set {1, "a"}, and a[0] = {"b": ["c"]}',
     "a} b",
+    'The config was {"end": "}"}.',
+    'It ends with `"}`.',
+    'The new end is:\n```js\n  return "x"\n}\n```',
+    'a { content: "}" }',
 )
-"""Texts behind calls that have both ends of each object, or no value before its end."""
+"""Texts behind calls that have both ends of each object, no value before its end, or nothing of the outer one behind that."""
 QUOTED = [d for d in TALKING if '"QUERY"' in wire(d, find("QUERY"))]
 INLINE = [d for d in QUOTED if not d.header and d.name != "llama3-builtin"]
 
@@ -52,7 +56,8 @@ def test_a_call_does_not_run_cut(d: Dialect) -> None:
 
 @pytest.mark.parametrize("d", INLINE, ids=lambda d: d.name)
 def test_a_text_behind_a_call_refuses_none(d: Dialect) -> None:
-    for text in BEHIND:
+    nested = any(isinstance(part, JsonCall) and part.keys[-1][1] is ARGS for part in d.call)
+    for text in BEHIND if nested else BEHIND[:-2]:  # one object alone ends as these do
         reply = read(d, f"{wire(d, find('two words')).strip()}\n\n{text}")
         assert called(reply) == ["find"], text
         assert "unbalanced-closers" not in rules(reply), text

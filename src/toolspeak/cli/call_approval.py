@@ -1,6 +1,7 @@
 """Asks on the terminal whether a call may run.
 
-The whole call is shown before the question, and keys that were typed before the question are thrown away.
+The whole call is shown before the question, and keys that were typed before the question are thrown away. A question that is
+cancelled (Ctrl-C) reads no more of what is typed.
 """
 
 from __future__ import annotations
@@ -51,13 +52,13 @@ class Approver:
         self.terminal = terminal
         self._always: set[tuple[str, str]] = set()
 
-    def ask(self, call: ToolCall) -> Approval:
+    async def ask(self, call: ToolCall) -> Approval:
         """Ask about one call and return the answer."""
         why = next((note.detail for note in call.notes if note.rule == "asked-about"), "")
         if (call.name, why) in self._always:
             return True
-        while self._present(call, f"{why}\n" if why else ""):
-            match self._read(f"? {KEYS} "):
+        while await self._present(call, f"{why}\n" if why else ""):
+            match await self._read(f"? {KEYS} "):
                 case "y" | "yes":
                     return True
                 case "n" | "no" | None:
@@ -66,7 +67,7 @@ class Approver:
                     self._always.add((call.name, why))
                     return True
                 case "e" | "edit":
-                    if answer := self._edited(call):
+                    if answer := await self._edited(call):
                         return answer
                 case other:  # neither a yes nor a no
                     self._explain(other)
@@ -77,7 +78,7 @@ class Approver:
         wrong = "" if answer in ("?", "h", "help") else f"{_quoted(answer)} is no answer. "
         self._write(f"{wrong}{HELP}\n")
 
-    def _present(self, call: ToolCall, why: str) -> bool:
+    async def _present(self, call: ToolCall, why: str) -> bool:
         """Print the whole call. Return False if the person refused it before its end."""
         self._discard_input()  # its echo would move the call off the screen
         columns, lines = self._size()
@@ -90,14 +91,14 @@ class Approver:
         pages = list(_pages(list(_rows(whole, columns)), max(lines - 5, 5)))
         for number, page in enumerate(pages, 1):
             self._write("\n".join(page) + "\n")
-            if number < len(pages) and not self._goes_on(f"-- page {number} of {len(pages)}"):
+            if number < len(pages) and not await self._goes_on(f"-- page {number} of {len(pages)}"):
                 return False
         self._write(f"run {call.name} with these arguments ")
         return True
 
-    def _goes_on(self, place: str) -> bool:
+    async def _goes_on(self, place: str) -> bool:
         """Ask until the answer is Enter, or a refusal."""
-        while answer := self._read(f"{place}: Enter goes on, n refuses -- "):
+        while answer := await self._read(f"{place}: Enter goes on, n refuses -- "):
             if answer in ("n", "no"):
                 return False
             self._write(f"{_quoted(answer)} is no answer\n")
@@ -108,11 +109,11 @@ class Approver:
         size = os.get_terminal_size(self.terminal.fileno())
         return max(size.columns or 80, 20), size.lines or 24
 
-    def _edited(self, call: ToolCall) -> Approval | None:
+    async def _edited(self, call: ToolCall) -> Approval | None:
         """Ask for other arguments. Return None, after an explanation, if what is typed is no JSON object."""
         from ..approvals import Edit
 
-        text = self._read(f"arguments as JSON, instead of {json_line(call.arguments)}: ", lower=False)
+        text = await self._read(f"arguments as JSON, instead of {json_line(call.arguments)}: ", lower=False)
         if text is None:
             return DECLINED
         arguments = loads_or(text, None)
@@ -124,10 +125,14 @@ class Approver:
     def _write(self, text: str) -> None:
         self.terminal.write("\n".join(map(unhidden, text.split("\n"))).encode("utf-8", "replace"))
 
-    def _read(self, question: str, *, lower: bool = True) -> str | None:
+    async def _read(self, question: str, *, lower: bool = True) -> str | None:
         """Ask, and return the line that is typed after the question, None at the end of the input."""
+        from asyncio import sleep
+
         self._discard_input()
         self._write(question)
+        while not self._typed(0):
+            await sleep(QUIET)
         line = self.terminal.readline()
         if not line.endswith(b"\n"):  # a line that the end of the input cut is no answer
             self._write("\n")
@@ -137,14 +142,19 @@ class Approver:
 
     def _discard_input(self) -> None:
         """Throw away what was typed, until nothing more arrives."""
-        import select
         import termios  # there is no other terminal than one that has it: see above
 
         number, more = self.terminal.fileno(), True
         while more:
             termios.tcflush(number, termios.TCIFLUSH)
-            more = bool(select.select([number], [], [], QUIET)[0])
+            more = self._typed(QUIET)
         termios.tcflush(number, termios.TCIFLUSH)  # the beginning of a line, which is not waited for
+
+    def _typed(self, seconds: float) -> bool:
+        """Whether a line, or the end of the input, can be read within so many seconds."""
+        import select
+
+        return bool(select.select([self.terminal.fileno()], [], [], seconds)[0])
 
 
 def _quoted(answer: str) -> str:

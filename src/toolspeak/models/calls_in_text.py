@@ -26,10 +26,10 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from ..dialects import get
 from ..events import CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
@@ -51,8 +51,10 @@ from .unread_calls import LONGEST, like_a_call, may_hold_calls, setting
 
 PASSAGES = 16
 """How many passages of a reply are read in all dialects: an answer may hold hundreds of fences."""
-FIRST, LATER = re.compile(r"\S"), re.compile(r"(?<=\n)[ \t]*[`<]")
+FIRST, LATER = re.compile(r"\S"), re.compile(r"(?<=\n) {0,3}[`<]")
 """Where a passage begins that may be a call: at the first word of a reply; behind words, at a fence or a tag."""
+INDENTED = cast("Callable[[str], re.Match[str]]", re.compile(r"\n {0,3}\Z|.?\Z", re.DOTALL).search)
+"""Matches the end of a text that such a place may follow."""
 SWALLOWED = ". It stands in the thought: the server's parser of thoughts took it for a part of that"
 """What to say of a call that a server sent as a thought."""
 ENDED = ("stop", "tool_calls")
@@ -276,7 +278,7 @@ class _TextReader:
         self._spoken = spoken
         """Whether there are words before the passage."""
         self._before = "\n" if spoken else ""
-        """The last character before the passage, or before the next piece."""
+        """The last character before the passage, or before the next piece and its indentation."""
         self.how = f"; read as {own.name}" if own else ""
 
     def feed(self, event: Event) -> list[Event]:
@@ -320,14 +322,16 @@ class _TextReader:
                 self._tries -= passage.tries
                 self._before, text = passage.text[0], passage.text[1:]
             lines = self._before + text
-            begin = (LATER if self._spoken else FIRST).search(lines)
-            if begin is None or any((not self._left, self._tries < 0, self._in_other_turn(begin.start() - len(lines)))):
-                self._passage, self._before = None, lines[-1:]
+            opener = (LATER if self._spoken else FIRST).search(lines)
+            begin = opener.end() - 1 if opener else len(lines)
+            if any((opener is None, not self._left, self._tries < 0, self._in_other_turn(begin - len(lines)))):
+                self._passage, self._before = None, INDENTED(lines)[0]
                 return None
             self._left -= 1
-            self._before = lines[begin.start() - 1 : begin.start()]
-            begun = lines[begin.start() :]
-            passage = self._passage = Passage(self._own, self._tools, begun, new_id, self._tries, spoken=self._spoken)
+            self._before = lines[max(begin - 1, 0) : begin]
+            passage = self._passage = Passage(
+                self._own, self._tools, lines[begin:], new_id, self._tries, spoken=self._spoken
+            )
         return None
 
     def _in_other_turn(self, place: int) -> bool:

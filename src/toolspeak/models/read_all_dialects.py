@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from itertools import dropwhile
-from typing import Any
+from typing import Any, cast
 
 from ..errors import ToolspeakError
 from ..events import CallStart, Event, Finished, Noted, TextDelta
@@ -39,6 +39,8 @@ TRIES = 2_000
 """How many openers of calls are tried in a reply, in all dialects together."""
 _OPENER = re.compile(r"\s*[<\[\]][^\s{\[]{2}")
 """Matches an opener in brackets, and none that JSON or Python may begin with."""
+_FENCE = cast("Callable[[str], re.Match[str]]", re.compile(r"\s*(?:```[\w+-]*\s*)?").match)
+"""Matches the fence of a code block at the beginning of a text, if there is one, and white space."""
 
 
 @dataclass(slots=True)
@@ -168,7 +170,10 @@ class Passage:
         for one in self._reading:
             one.close()
         self._ended += [one for one in self._reading if one.words]
-        calls = [one for one in self._reading if not one.words]
+        fenced = (
+            self._spoken and self.text.lstrip()[0] == "`"
+        )  # with words before it, it is an example, whatever follows
+        calls = [one for one in self._reading if not any((one.words, one.over and fenced))]
         best = None if cut else self._best(calls)
         return self._attempt(calls, alone=not self._spoken) if attempts and best is None else best
 
@@ -201,14 +206,14 @@ class Passage:
     def _attempt(self, readings: Sequence[DialectReading], *, alone: bool) -> DialectReading | None:
         """The best reading of calls that cannot run: their arguments are wrong, or they are not whole. Whoever wrote them
         behind the control marker that opens calls meant them, and has to know what is wrong. Unless they are the whole
-        reply (`alone`), their tools are offered ones and no sentence goes on behind them: else they may be an example."""
+        reply (`alone`), their tools are offered ones and no sentence goes on behind them: else they may be an example. So may
+        markers with words between them."""
         names = {tool.name for tool in self._tools}
         ranked: list[_Ranked] = []
         for one in (one for one in readings if _opened(one.dialect, self.text)):
             reply = one.reply
             offered = all(call.name in names for call in reply.calls)
-            goes_on = any(note.rule == TRAILING for call in reply.calls for note in call.notes)
-            if reply.calls and (alone or offered > goes_on):
+            if all((reply.calls, _meant(one, reply), any((alone, offered > _goes_on(reply))))):
                 ranked.append(((offered, len(reply.calls), *rank(one.dialect, reply, self.text)), one))
         return self._first(ranked, ())
 
@@ -242,12 +247,22 @@ def _is_words(event: Event) -> bool:
     return bool(event.text.strip()) if isinstance(event, TextDelta) else False
 
 
+def _meant(reading: DialectReading, reply: Reply) -> bool:
+    """Whether calls with words behind them are whole, or have the beginning of an argument: else words are between markers."""
+    return True if reading.before_words is None else all(any((c.whole, c.json.strip("{} \n"))) for c in reply.calls)
+
+
+def _goes_on(reply: Reply) -> bool:
+    """Whether a sentence goes on behind a call."""
+    return any(note.rule == TRAILING for call in reply.calls for note in call.notes)
+
+
 def _opened(dialect: Dialect, text: str) -> bool:
     """Whether the text begins with what opens calls of the dialect, or a message with one, and that is in brackets, as control
-    markers are."""
+    markers are. The fence of a code block may come before it."""
     words = (dialect.header.start if dialect.header else "", *markers(dialect)[:1])
     openers = tuple(word.strip() for word in words if _OPENER.match(word))
-    return text.lstrip().startswith(openers) if openers else False
+    return text[_FENCE(text).end() :].startswith(openers) if openers else False
 
 
 def rank(dialect: Dialect, reply: Reply, text: str) -> tuple[int, ...]:

@@ -29,6 +29,7 @@ from .call_repairs import (
     skip_scalars,
     trailing,
 )
+from .copied_markers import note_copy_before
 from .fences import frame_in_fence, language
 from .lexicon import Program
 from .lookahead import ahead
@@ -79,6 +80,7 @@ def section(s: State, p: Program, word: str, thinking: bool) -> Scan[None]:
     if not entry.formal:
         for w in literal_words(entry.close):
             yield from at(s, w)
+    yield from note_copy_before(s, p, word)
     yield from ended_by(s, p, any(ends))
 
 

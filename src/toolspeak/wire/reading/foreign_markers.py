@@ -73,7 +73,8 @@ def quotation_before(recent: str, opener: str, marked: tuple[str, ...]) -> str:
             return element
         if sign in COMMENTS:
             return sign
-        if sign[:1] == QUOTED:
+        below = "\n" in recent[len(rest) :].rstrip(" \t") + opener  # then a tag in a quoted sentence opens no call
+        if any((sign == QUOTED, all((sign[:1] == QUOTED, not below)))):
             return QUOTED
         mark, before = line[-1:], line[-2:-1]
         if any((mark in QUOTES and not before.strip(BEFORE_QUOTE), mark == TICK != before and line.count(TICK) % 2)):

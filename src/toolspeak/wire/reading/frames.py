@@ -46,7 +46,7 @@ def drop_closer(s: State, p: Program, word: str, close: str) -> Scan[None]:
 def keep_apart(s: State, p: Program, word: str) -> Scan[None]:
     """After the mark `word` was dropped: words on both sides of it stay apart, by a line break. A call or the end needs none,
     nor does the mark of a thought that stays in the text."""
-    if s.recent.endswith(word):
+    if s.recent.endswith((word, *p.unthink)):
         return
     last, c = s.recent[-1:], (yield from peek(s, 1))
     if any((last == "", last.isspace(), c == "", c.isspace())):

@@ -118,7 +118,7 @@ class Program:
         self.separators = _separators(d)
         self.value_closers = value_closers(d.call)
         self.call_words = words_before_names((*self.spelled, *d.forms, d.call), self.starts[:1])
-        self.unbalanced = patterns_of(self.call_words)
+        self.unbalanced = patterns_of(self.call_words, d.stop)
         self.unframed = (*(w for w, kind in self.fresh.items() if kind == FRAME), *(formal if not d.guard else ()))
 
     def _in_block(self) -> Marks:

@@ -12,7 +12,7 @@ from ...events import TextDelta, ThoughtDelta
 from .call_repairs import after_call, break_off, ends_inside, note_cut, note_unknown
 from .calls import begin, section
 from .code_blocks import calls_after
-from .copied_markers import INVISIBLE, refuse_copy, refuse_copy_before
+from .copied_markers import INVISIBLE, refuse_copy
 from .frames import at_end, drop_closer, drop_frame, ends_message, keep_apart
 from .heads import note_rest, pass_unread, read_head, tool_name
 from .json_value import json_value
@@ -206,7 +206,6 @@ def attempt(s: State, p: Program, word: str, thinking: bool) -> Scan[bool]:
         if INVISIBLE in s.recent:
             refuse_copy(s, p, word)
         yield from section(s, p, word, thinking)
-        yield from refuse_copy_before(s, p, word)
     except Malformed as e:
         return (yield from failed(s, p, e, word))
     s.commit()

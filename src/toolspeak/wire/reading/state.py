@@ -355,7 +355,7 @@ class State(Source):
 
     def note_unbalanced(self) -> None:
         """Notes closers without an opener in the text behind the last call; the text is over."""
-        if closers := self.text_behind.closers:
+        if closers := self.text_behind.lone_closers:
             note = Note("unbalanced-closers", closers, self.offset + self.pos - self.recorded_length())
             self.emit(Noted(note))
             self.end_guessed = note.at if self.ran_on else self.end_guessed

@@ -44,7 +44,7 @@ def surrounding(s: State, p: Program, word: str) -> Closer | None:
     for rest in (_without_markers(s.recent, p), *texts_before(s.recent, word, p.marked)) if marked else (s.recent,):
         before, _, line = rest.rstrip().rpartition("\n")
         line = line.strip()
-        if not any((line == "", len(line) > LONG, CONTROL(line))):
+        if not any((line == "", len(line) > LONG, CONTROL(line), _is_control(line, p))):
             patterns.append(_closer(line, any((more, before.strip()))))
     known = "|".join(filter(None, dict.fromkeys(patterns)))
     return re.compile(known) if known else None
