@@ -103,3 +103,12 @@ def test_writing() -> None:
         write_calls([ToolCall("3", "ping", {})], NUMBERED)
         == '<call>{"id": "3", "name": "ping", "arguments": {}}</call>'
     )
+
+
+@pytest.mark.parametrize("before", ['"a": 1 ', '"a": ', '"a": ["b" '])
+def test_why_a_long_word_is_refused_does_not_depend_on_the_cut(before: str) -> None:
+    wire = f'<TOOLCALL>[{{"name": "e", "arguments": {{{before}{"<a>" * 200} '
+    d = get("nemotron-nano-v2")
+    expected = merged(stream(d, [wire]))
+    for size in (1, 2, 50, 300):
+        assert merged(stream(d, [wire[at : at + size] for at in range(0, len(wire), size)])) == expected, size

@@ -182,7 +182,7 @@ class JsonReader(JsonStringReader):
         s = self.s
         start = m.start(2) if m else len(s.text)
         if m and len(m[2]) > SCALAR:
-            self.refuse(m, "a long word")
+            self.refuse(m, "a long word" if self.want + WORD in LEGAL else f"{m[2][:40]!r} where none may be")
         self.blank(s.text[s.pos : start])
         s.pos = start
         if m is None and s.closed:
