@@ -73,6 +73,13 @@ def test_calls_before_and_behind(d: Dialect) -> None:
     assert [one.arguments for one in reply.calls if one.whole and one.arguments != {"query": "two words"}] == []
 
 
+@pytest.mark.parametrize("blanks", [0, 60, 70, 690, 720, 2_000])
+def test_blanks_between_the_ends_do_not_make_it_depend_on_the_cut(blanks: int) -> None:
+    before, after = wire(get("hermes"), find("QUERY")).strip().split('QUERY"')
+    for end in (f'more"}}{" " * blanks}}}\n</tool_call>\nSo.', f'more"}}}}{" " * blanks}</tool_call>\nSo.'):
+        read_at_cuts(get("hermes"), f'{before}x"{after}\n{end}', TOOLS)
+
+
 def test_the_model_is_asked_again() -> None:
     text = '<tool_call>\n{"name": "find_it", "arguments": {"query": "say \\n}}\n</tool_call>\nmore"}}\n</tool_call>'
     text = text.replace("say ", 'say "hi" and "')

@@ -28,6 +28,8 @@ VALUE_END = r"(?:[\"'\]]|\b(?:\d+|true|false|null))\s{0,64}\}"
 """Matches the end of a value and that of its object."""
 KEYWORDS = re.compile(r"(?P<closer>(?P<closers>[\"']\s{0,64}\))|\))|\(")
 """Matches what opens the parentheses of a Python call, and what closes them. `closers`: a text stands before the end."""
+BLANK = re.compile(r"\s{0,64}").fullmatch
+"""Matches what may be between the ends of objects. It is far shorter than LONGEST, so that no cut decides."""
 CLOSING = re.compile(r"[\s\])},;`]*(?:(?:</?[^<>\s]{1,128}>|\[[^\s\[\]]{1,64}\])[\s`]*)*").fullmatch
 """Matches what may close a call behind its objects: brackets, and markers."""
 NAME_END = r"(?:\">|\"(?=[^>])|>|(?=[\s<{]))(?=[^\"'`])"
@@ -66,7 +68,7 @@ class TextBehind(NamedTuple):
         for token in pattern.finditer(seen):
             between, end = seen[end : token.start()], token.end()
             groups = token.groupdict("")
-            inner, ended = ("", "") if between.strip() else (inner, ended)
+            inner, ended = (inner, ended) if BLANK(between) else ("", "")
             closers = ended + groups["outer"] if all((ended, groups.get("outer"))) else groups.get("closers", "")
             if all((closers, not depth)):
                 return TextBehind(closers=" ".join(closers.split()), visible=True)
