@@ -170,9 +170,8 @@ class Passage:
         for one in self._reading:
             one.close()
         self._ended += [one for one in self._reading if one.words]
-        fenced = (
-            self._spoken and self.text.lstrip()[0] == "`"
-        )  # with words before it, it is an example, whatever follows
+        # With words before it, a fence is an example, whatever follows.
+        fenced = self._spoken and self.text.lstrip()[0] == "`"
         calls = [one for one in self._reading if not any((one.words, one.over and fenced))]
         best = None if cut else self._best(calls)
         return self._attempt(calls, alone=not self._spoken) if attempts and best is None else best

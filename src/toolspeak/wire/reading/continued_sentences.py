@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import cast
 from unicodedata import category
 
-from .foreign_markers import line_before, markers_ahead
+from .foreign_markers import LISTS, line_before, markers_ahead
 from .lexicon import Program
 from .lookahead import ahead
 from .source import GAP, Scan
@@ -35,8 +35,6 @@ BLANK = cast("Match", re.compile(r"[^\S\n]*").match)
 LEAD = cast("Match", re.compile(r"[\s)\]}>*_\"'“”‘’«»]*").match)
 """Matches what may come before the first word or sign: brackets too many, quotation marks and Markdown's marks."""
 SEPARATORS = (",", ";")
-LISTS = ("[", "{")
-"""Beginnings of a list or an object, with which a call may begin."""
 QUESTION = ("?", "？")
 SIGN = re.compile(r"[,;:，；：、…→⇒]|=>?(?!=)|\.\.|//|/\*|#(?!#)|<!--|<-").match
 """Matches a sign inside a sentence, or of a comment. Several number signs are a heading."""

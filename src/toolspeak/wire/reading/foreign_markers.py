@@ -37,7 +37,7 @@ MAY_PRECEDE = re.compile(r".?[>\]A-Za-z_]|[>\]][\[{]", re.DOTALL).fullmatch
 with many openers."""
 WORD = f"{ascii_letters}{digits}_"
 LISTS = ("[", "{")
-"""Beginnings of a list of calls, or of a call."""
+"""Beginnings of a list or an object, with which a call may begin."""
 BEFORE_QUOTE = "([{=:,"
 """What may come before a quotation mark that opens, besides white space."""
 PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*\Z").search
