@@ -103,7 +103,7 @@ async def warmed(session: aiohttp.ClientSession, url: str) -> None:
 
 async def attacked(name: str, url: str, pid: int, requests: int, limit: float) -> tuple[int, int, dict[str, int]]:
     """What a class left in bytes, how many requests were made (`requests`, then rounds of half as many until the memory is
-    flat), and how `/livez` waited."""
+    flat), how `/livez` waited, and whether the last round left the memory flat: if not, the time was over."""
     ask, at_once, _ = CLASSES[name]
     turn, done, began = asyncio.Semaphore(at_once), 0, time.monotonic()
 
@@ -123,11 +123,12 @@ async def attacked(name: str, url: str, pid: int, requests: int, limit: float) -
             done += count
             await asyncio.sleep(1.5)
             now = resident(pid)
-            if limit <= 0 or abs(now - before) < FLAT or time.monotonic() - began > limit:
+            flat = abs(now - before) < FLAT
+            if limit <= 0 or flat or time.monotonic() - began > limit:
                 waits = await asyncio.to_thread(sampler.communicate, "")
                 looks = json.loads(waits[0])
                 sizes = {"warm_mb": warm // 1_000_000, "peak_mb": (looks.pop("peak") - warm) // 1_000_000}
-                return now - warm, done, looks | sizes
+                return now - warm, done, looks | sizes | {"flat": flat}
             before = now
 
 
