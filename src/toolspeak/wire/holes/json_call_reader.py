@@ -219,10 +219,7 @@ def _start(s: State, o: _Object) -> None:
     """The call is certain: emits it and what was held back before its name."""
     if o.call.started:
         return
-    for delta, text in o.pending:
-        if text:
-            s.emit(delta(text))
-    o.pending = []
+    _emit_pending(s, o)
     s.start_call(o.call)
     if o.filled:
         s.emit_arguments("".join(o.arguments))
@@ -266,7 +263,7 @@ def _text(s: State, o: _Object, delta: type[TextDelta] | type[ThoughtDelta]) -> 
         if s.complete_call:  # what follows the text may still show that the call is not whole
             yield from json_args.read_string(s, lambda t: s.events_after_call.append(delta(t)), None)
         else:
-            yield from json_args.read_string(s, lambda t: s.emit(delta(t)), delta)
+            yield from json_args.read_string(s, lambda t: _emit(s, delta, t), delta)
     elif o.call.guard:
         o.pending.append((delta, (yield from short_string(s, MOST_PENDING))))
     else:
@@ -280,10 +277,23 @@ def _emit_text(s: State, o: _Object) -> None:
     """The object has a text: emits the part that was held back."""
     if o.answer and o.pending:
         s.commit()
-        for delta, text in o.pending:
-            if text:
-                s.emit(delta(text))
-        o.pending = []
+        _emit_pending(s, o)
+
+
+def _emit_pending(s: State, o: _Object) -> None:
+    """Emits what was held back."""
+    for delta, text in o.pending:
+        _emit(s, delta, text)
+    o.pending = []
+
+
+def _emit(s: State, delta: type[TextDelta] | type[ThoughtDelta], text: str) -> None:
+    """Emits a text of the object, which is no part of a call before it. The rest of the reply is read as behind any text."""
+    if text:
+        s.end_complete_call()
+        before, s.text_type = s.text_type, delta
+        s.emit_text(text)
+        s.text_type = before
 
 
 def _may_be_id(c: str, slot: Slot | Kind | None) -> bool:
