@@ -24,7 +24,7 @@ AS_THEY_ARE = ("I could{close}{close}", "I could{close}{close}\n", "I could{clos
 """No line break is needed here."""
 
 
-def keys(d: Dialect) -> dict[Any, str]:
+def keys(d: Dialect) -> dict[Any, Any]:
     """The keys of a call's object, by what they mean."""
     return {slot: key for part in d.call if isinstance(part, JsonCall) for key, slot in (*part.also, *part.keys)}
 
