@@ -44,6 +44,7 @@ class _StreamedCall:
     started: bool = False
     sent_id: str = ""
     ended: bool = False
+    message: int = 0
     contradicted: bool = False
     balance: Balance = field(default_factory=Balance)
 
@@ -66,6 +67,7 @@ class CallStream:
     def __init__(self, ids: Callable[[], str] | None = None) -> None:
         self.count = 0
         self._created = 0
+        self._message = 0
         self._ids = ids
         self._by_index: dict[int, _StreamedCall] = {}
         self._by_id: dict[str, _StreamedCall] = {}
@@ -90,8 +92,10 @@ class CallStream:
     ) -> list[Event]:
         """Add one delta as the server sent it; `key` is the id.
 
-        `fresh`: without an index, the delta cannot continue an earlier call of the same message.
+        `fresh`: the delta is in the same message as the one before. Without an index it continues no call that this
+        message has had: two calls of a message are two, also if the server gave them one id.
         """
+        self._message += not fresh
         key, name = key if isinstance(key, str) else "", name if isinstance(name, str) else ""
         text = _text(arguments)
         call = self._find(index, key, name, text, fresh)
@@ -140,7 +144,8 @@ class CallStream:
     def _without_index(self, key: str, name: str, fresh: bool) -> _StreamedCall | None:
         """Return the call that a delta without an index continues: the one with its id, or the last one if it names no
         other."""
-        if key and (call := self._by_id.get(key)):
+        call = self._by_id.get(key) if key else None
+        if call and not (fresh and call.message == self._message):
             return call
         return None if fresh or (key and name) else self._last
 
@@ -153,7 +158,7 @@ class CallStream:
             self._queue.append(call)
         if isinstance(index, int):
             self._by_index[index] = call
-        self._last = call
+        self._last, call.message = call, self._message
         return call
 
     def _is_of_another(self, call: _StreamedCall, key: str, name: str, text: str) -> bool:

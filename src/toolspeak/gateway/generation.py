@@ -13,10 +13,11 @@ from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Logpro
 from ..models.base import Model
 from ..models.bounded_stream import pieces, within_bounds
 from ..models.fallback import Adaptive
+from ..models.new_ids import new_id
 from ..models.offload import offloaded, reply_size, request_size
 from ..models.pool import Pool
 from ..models.recording import Recorder
-from ..models.speaker import Speaker, new_id
+from ..models.speaker import Speaker
 from ..plan.decide import decide
 from ..plan.reask import usual
 from ..plan.token_estimate import with_estimate
@@ -24,6 +25,7 @@ from ..search.paged_results import PagedResults
 from ..search.router import ToolRouter
 from ..types import Finish, Note, Reply, Request, ToolCall, Usage, copy_with
 from ..wire.grammars.engine_schemas import says_all
+from ..wire.reading.call_ids import unique_id
 from ..wire.reading.collect import Collector
 from .attempts_cost import AttemptsUsage
 from .limits.budgets import Metered
@@ -206,11 +208,7 @@ def unique(calls: Sequence[ToolCall], request: Request, before: Sequence[ToolCal
         return ()
     used = {str(call.get("id")) for message in request.messages for call in message.get("tool_calls") or ()}
     used |= {call.id for call in before}
-    renamed: list[ToolCall] = []
-    for call in calls:
-        renamed.append(call if call.id and call.id not in used else replace(call, id=new_id()))
-        used.add(renamed[-1].id)
-    return tuple(renamed)
+    return tuple(replace(call, id=unique_id(call.id, used, new_id)) for call in calls)
 
 
 def sure(request: Request, model: Model) -> bool:

@@ -1,4 +1,5 @@
-"""Limits the size of a reply, splits long events, and yields to the event loop between events."""
+"""Limits the size of a reply, splits long events, makes the ids of its calls unique, and yields to the event loop between
+events."""
 
 from __future__ import annotations
 
@@ -6,8 +7,10 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from types import AsyncGeneratorType
 
-from ..events import ArgumentsDelta, Event, Logprobs, TextDelta, ThoughtDelta
+from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Logprobs, TextDelta, ThoughtDelta
+from ..wire.reading.call_ids import CallIds
 from ..wire.reading.reply_size_limits import ReplyBounds
+from .new_ids import new_id
 
 PIECE = 4_096
 """The most characters of one event; a longer one is split."""
@@ -23,6 +26,7 @@ async def within_bounds(stream: AsyncIterator[Event]) -> AsyncGenerator[Event, N
     """Yield the events of a reply, and end it if it exceeds the limits of `wire.reading.reply_size_limits`."""
     bounds = ReplyBounds()
     takes = bounds.takes
+    ids = CallIds(new_id)
     left = IN_A_ROW
     try:
         async for event in stream:
@@ -31,7 +35,7 @@ async def within_bounds(stream: AsyncIterator[Event]) -> AsyncGenerator[Event, N
                 left = IN_A_ROW
                 await asyncio.sleep(0)
             short = type(event) is TextDelta and len(event.text) <= PIECE  # pyright: ignore[reportAttributeAccessIssue, reportUnknownArgumentType, reportUnknownMemberType]
-            for piece in (event,) if short else pieces(event):
+            for piece in (event,) if short else _fitting(event, ids):
                 if not takes(piece):
                     for last in bounds.ending():
                         yield last
@@ -42,6 +46,17 @@ async def within_bounds(stream: AsyncIterator[Event]) -> AsyncGenerator[Event, N
     finally:
         if isinstance(stream, GENERATORS):
             await stream.aclose()  # pyright: ignore[reportUnknownMemberType]
+
+
+def _fitting(event: Event, ids: CallIds) -> Iterable[Event]:
+    """Return an event in pieces, or that of a call with its own id."""
+    match event:
+        case CallStart():
+            return ids.start(event)
+        case CallEnd():
+            return ids.end(event)
+        case _:
+            return pieces(event)
 
 
 def pieces(event: Event) -> Iterable[Event]:

@@ -25,7 +25,6 @@ own dialect, and after results of calls in the others too, so that whoever asked
 from __future__ import annotations
 
 import re
-import secrets
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -45,6 +44,7 @@ from .doubled_calls import DoubledCalls
 from .drafted_calls import DraftedCalls
 from .dropped_tools import dropped_tools
 from .leading_thought import LeadingThought
+from .new_ids import new_id
 from .offload import LARGE, offloaded, request_size
 from .read_all_dialects import DIALECTS, TRIES, DialectReading, Passage, ready
 from .unread_calls import LONGEST, like_a_call, may_hold_calls, setting
@@ -382,8 +382,3 @@ class _TextReader:
         """What was held back, as the server sent it."""
         events, self._buffered = self._buffered, []
         return events
-
-
-def new_id() -> str:
-    """An id for a call, unique beyond any conversation."""
-    return f"call_{secrets.token_hex(12)}"

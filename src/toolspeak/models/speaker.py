@@ -17,7 +17,8 @@ from ..types import Request
 from ..wire.detect import ANY
 from ..wire.dialect import Dialect
 from .base import Capability, Model, TokenCounter
-from .calls_in_text import Listener, new_id, with_calls_in_text
+from .calls_in_text import Listener, with_calls_in_text
+from .new_ids import new_id
 from .offload import LARGE, offloaded, prompt_size
 from .strategy import Known, Preferences, Strategy, known_of, strategy as decide
 from .unread_calls import with_hint

@@ -6,7 +6,6 @@ import asyncio
 import copy
 import json
 import os
-import uuid
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import replace
 from http import HTTPStatus
@@ -35,6 +34,7 @@ from ...secret_removal import Secrets
 from ...types import Note, Request
 from ..base import Capability
 from ..context import checked_context
+from ..new_ids import new_id
 from ..offload import LARGE, offloaded, request_size
 from ..retries import at_most, retried, retrying
 from ..sampling import NONE, Sampling, check_settings
@@ -241,7 +241,7 @@ class Http:
             self.model = self.model or await self.only_model()
             body = await offloaded(request_size(request), self._written, request)
             due = loop.time() + self.timeouts.first + (self.timeouts.between if request.whole else 0)
-            reader = self._api.reader(lambda: f"call_{uuid.uuid4().hex[:24]}")
+            reader = self._api.reader(new_id)
             response = await self._send("POST", self._api.path, due, body)
             waiting = ReadTimeout(response.content, due)
             over = False

@@ -12,6 +12,7 @@ from typing import Any
 from ...events import ArgumentsDelta, CallEnd, CallStart, Event, Noted, TextDelta, ThoughtDelta
 from ...types import Note, Tool
 from .call import Call
+from .call_ids import unique_id
 from .doubtful import DOUBTFUL, UNBALANCED
 from .missing_quotes import LONG
 from .source import Malformed, Source
@@ -343,7 +344,7 @@ class State(Source):
         self.note_unbalanced()
         self.call_count += 1
         call.started, self.open_call = True, call
-        written, call.id = call.id, self.unique_id(call.id)
+        written, call.id = call.id, unique_id(call.id, self.used_ids, self.new_id or self.numbered_id)
         self.emit(CallStart(call.name, call.id))
         self.commit()
         if written != call.id and written:
@@ -361,14 +362,9 @@ class State(Source):
             self.end_guessed = note.at if self.ran_on else self.end_guessed
         self.text_behind = NOTHING_BEHIND
 
-    def unique_id(self, written: str) -> str:
-        """The id that the model wrote; a new one if it wrote none, or that of another call."""
-        if not written or written in self.used_ids:
-            written = self.new_id() if self.new_id else f"call_{self.call_count}"
-            while written in self.used_ids:
-                written += "_"
-        self.used_ids.add(written)
-        return written
+    def numbered_id(self) -> str:
+        """An id for the last call."""
+        return f"call_{self.call_count}"
 
     def end_call(self, call: Call, whole: bool = True) -> None:
         if call.started and not call.ended:
