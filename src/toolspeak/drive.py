@@ -43,6 +43,7 @@ from .models.step_logs import log_effect, log_outcome
 from .models.wrapper import score
 from .plan.effects import Ask, Effect, Plan, Run, Score, Tell
 from .policy.content_origin import for_model
+from .running import EXITS
 from .types import Request, ToolResult
 from .wire.reading.collect import Collector
 
@@ -289,7 +290,12 @@ class Loop:
         self.ready.wait()
 
     def _main(self) -> None:
-        asyncio.run(self._live())
+        with asyncio.Runner() as runner:
+            life = runner.get_loop().create_task(self._live())
+            while not life.done():
+                # A task with such an exception stops its loop. It is raised where the task is waited for; the others go on.
+                with contextlib.suppress(*EXITS):
+                    runner.get_loop().run_until_complete(life)
 
     async def _live(self) -> None:
         self.loop = asyncio.get_running_loop()

@@ -23,6 +23,9 @@ from .types import Tool, ToolCall
 
 log = logging.getLogger(__name__)
 
+EXITS = (SystemExit, KeyboardInterrupt)
+"""The exceptions with which a function ends the program. A task that raises one stops its event loop."""
+
 
 async def execute(tool: Tool[..., Any], call: ToolCall, positional: list[Any], named: dict[str, Any]) -> Any:
     """The return value of the tool's function. Whatever it raises becomes a ToolError, with the original as its cause.
@@ -51,7 +54,7 @@ async def execute(tool: Tool[..., Any], call: ToolCall, positional: list[Any], n
             raise
         raise ToolError(f"the tool {tool.name!r} was cancelled from inside", call=call) from error
     # sys.exit() in a tool is a failure like any other. A real Ctrl-C arrives as a cancellation instead.
-    except (Exception, SystemExit, KeyboardInterrupt, GeneratorExit) as error:
+    except (Exception, *EXITS, GeneratorExit) as error:
         if isinstance(error, TimeoutError) and scope.expired():
             left = "; it continues in its thread, which nothing can stop" if threaded else ""
             raise ToolTimeout(f"the tool {tool.name!r} took longer than {tool.timeout:g} s{left}", call=call) from error

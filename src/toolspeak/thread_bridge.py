@@ -22,7 +22,8 @@ def run_sync_here(work: Callable[[Here], Coroutine[Any, Any, T]], stop: Callable
     """As `run_sync`, for work that runs functions in the waiting thread, for example to read the caller's iterator.
 
     The first Ctrl-C calls `stop` on the loop and waits for the result, then it is raised with the result as its message.
-    The second cancels the work and is raised at once.
+    The second cancels the work and is raised at once, and so is what else ends the program, such as `sys.exit()` in a
+    function that runs here.
     """
     wanted: queue.SimpleQueue[tuple[Callable[[], Any], asyncio.Future[Any]] | None] = queue.SimpleQueue()
 
@@ -48,8 +49,10 @@ def run_sync_here(work: Callable[[Here], Coroutine[Any, Any, T]], stop: Callable
                     result = task[0].result()
                     break
                 _settle(on, *job)
-            except KeyboardInterrupt:
-                if not interrupted:
+            except BaseException as error:
+                if done.is_set():  # it is the error of the work
+                    raise
+                if isinstance(error, KeyboardInterrupt) and not interrupted:
                     interrupted = True
                     on.loop.call_soon_threadsafe(stop)
                     continue

@@ -25,7 +25,7 @@ from .models.offload import content_size, model_text, offloaded
 from .plan.calls import broken, judged
 from .plan.code_fences import unfenced
 from .policy.policy import Policy
-from .running import execute
+from .running import EXITS, execute
 from .schema.call_dicts import looks_like_call, read_call
 from .schema.infer import AnyTool, as_tool, as_tools, tool as make_tool, unique
 from .schema.nonblocking_json import loads_or
@@ -255,7 +255,10 @@ class Toolbox:
         self.check_injected(inject)
 
         async def one(call: Any) -> ToolResult:
-            result = await result_of(call)
+            try:
+                result = await result_of(call)
+            except EXITS as error:
+                raise _Exit(error) from None
             await ended(result) if ended else None
             return result
 
@@ -287,10 +290,12 @@ class Toolbox:
         tasks = [asyncio.create_task(one(call)) for call in calls]
         try:
             return tuple(await asyncio.gather(*tasks))
-        except BaseException:
+        except BaseException as error:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            if isinstance(error, _Exit):
+                raise error.error from None
             raise
 
     def check_injected(self, more: Mapping[str, Any] | None = None) -> None:
@@ -366,6 +371,13 @@ class Toolbox:
         for pattern in patterns:
             if not any(c in pattern for c in "*?[") and pattern not in self._tools:
                 raise self._unknown(ToolCall("", pattern, {}))
+
+
+class _Exit(Exception):
+    """Brings an exception that ends the program from a task to whoever awaits it. By itself, it would end their loop."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
 
 
 def _invalid(call: ToolCall, problems: Iterable[Problem]) -> Validation:

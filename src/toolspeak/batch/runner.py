@@ -23,6 +23,7 @@ from typing import Any, Literal, Protocol
 
 from ..errors import ModelError, ModelUnreachable, RateLimited, ServerFailed, StreamCut
 from ..models.retries import backoff, passing, retried
+from ..running import EXITS
 from .common_error import Rejected, common_error
 from .limiter import Limiter
 from .row import Item, OutputRow, Row, unreadable
@@ -155,7 +156,7 @@ class Runner:
         except asyncio.CancelledError:
             if not self._stopped:
                 raise
-        except Exception as error:  # noqa: BLE001 - raised again by `run`, after the rows in progress
+        except (Exception, *EXITS) as error:  # noqa: BLE001 - raised again by `run`, after the rows in progress
             self._reading = None  # the reader ends here, so it need not be cancelled
             self._fail(error)
 
@@ -194,7 +195,7 @@ class Runner:
             if self._waiting and record.attempts:  # the model replied: those were errors of their rows
                 self._store_waiting()
             self.store.add(row.place, record)
-        except Exception as error:  # noqa: BLE001 - raised again by `run`
+        except (Exception, *EXITS) as error:  # noqa: BLE001 - raised again by `run`
             self._window.release()
             self._fail(error.error if isinstance(error, JobEnds) else error)
         except asyncio.CancelledError:
@@ -293,7 +294,7 @@ class Runner:
             if any(part < self._front for _, part in added):
                 self._write_parts()
             self._note_progress()
-        except Exception as error:  # noqa: BLE001 - raised again by `run`
+        except (Exception, *EXITS) as error:  # noqa: BLE001 - raised again by `run`
             self._fail(error)
         finally:
             for _ in added:

@@ -344,7 +344,7 @@ class State(Source):
         self.note_unbalanced()
         self.call_count += 1
         call.started, self.open_call = True, call
-        written, call.id = call.id, unique_id(call.id, self.used_ids, self.new_id or self.numbered_id)
+        written, call.id = call.id, unique_id(call.id, self.used_ids, self.next_id)
         self.emit(CallStart(call.name, call.id))
         self.commit()
         if written != call.id and written:
@@ -362,9 +362,9 @@ class State(Source):
             self.end_guessed = note.at if self.ran_on else self.end_guessed
         self.text_behind = NOTHING_BEHIND
 
-    def numbered_id(self) -> str:
-        """An id for the last call."""
-        return f"call_{self.call_count}"
+    def next_id(self) -> str:
+        """A new id, for the last call."""
+        return self.new_id() if self.new_id else f"call_{self.call_count}"
 
     def end_call(self, call: Call, whole: bool = True) -> None:
         if call.started and not call.ended:
