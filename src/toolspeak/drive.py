@@ -15,7 +15,6 @@ import atexit
 import contextlib
 import contextvars
 import logging
-import os
 import queue
 import threading
 from collections.abc import (
@@ -36,6 +35,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from .errors import LimitReached, ToolspeakError
 from .events import CallResult, Event, Finished
+from .loop_thread import Loop
 from .models.base import Model
 from .models.bounded_stream import GENERATORS, within_bounds
 from .models.offload import PlanEnd, close_plan, next_effect, offloaded
@@ -43,7 +43,6 @@ from .models.step_logs import log_effect, log_outcome
 from .models.wrapper import score
 from .plan.effects import Ask, Effect, Plan, Run, Score, Tell
 from .policy.content_origin import for_model
-from .running import EXITS
 from .types import Request, ToolResult
 from .wire.reading.collect import Collector
 
@@ -277,41 +276,6 @@ async def _score(model: Model, pairs: Sequence[tuple[str, str]]) -> list[float]:
 
 
 # ------------------------------------------------------------------ for code that does not await
-
-
-class Loop:
-    """An event loop in a thread of its own."""
-
-    def __init__(self, name: str = "toolspeak-loop") -> None:
-        self.pid = os.getpid()
-        self.ready = threading.Event()
-        self.thread = threading.Thread(target=self._main, name=name, daemon=True)
-        self.thread.start()
-        self.ready.wait()
-
-    def _main(self) -> None:
-        with asyncio.Runner() as runner:
-            life = runner.get_loop().create_task(self._live())
-            while not life.done():
-                # A task with such an exception stops its loop. It is raised where the task is waited for; the others go on.
-                with contextlib.suppress(*EXITS):
-                    runner.get_loop().run_until_complete(life)
-
-    async def _live(self) -> None:
-        self.loop = asyncio.get_running_loop()
-        self.over = asyncio.Event()
-        self.ready.set()
-        await self.over.wait()
-
-    def usable(self) -> bool:
-        return self.pid == os.getpid() and self.thread.is_alive()
-
-    def end(self, wait: float | None = None) -> None:
-        """Cancels running tasks, closes connections, and ends the thread."""
-        if self.usable():
-            with contextlib.suppress(RuntimeError):  # the loop has just closed
-                self.loop.call_soon_threadsafe(self.over.set)
-            self.thread.join(wait)
 
 
 _shared: Loop | None = None

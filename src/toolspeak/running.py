@@ -13,15 +13,16 @@ import functools
 import inspect
 import logging
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from io import IOBase
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from .errors import ToolError, ToolTimeout
 from .tool_results import message_of
 from .types import Tool, ToolCall
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 EXITS = (SystemExit, KeyboardInterrupt)
 """The exceptions with which a function ends the program. A task that raises one stops its event loop."""
@@ -99,6 +100,35 @@ async def in_thread(run: Callable[[], Any]) -> Any:
 
     threading.Thread(target=work, name="toolspeak-tool", daemon=True).start()
     return await future
+
+
+async def together(function: Callable[[Any], Awaitable[T]], values: Iterable[Any]) -> list[T]:
+    """The results of an async function for several values at once. The first exception cancels the others, and is
+    raised when they have ended."""
+
+    async def one(value: Any) -> T:
+        try:
+            return await function(value)
+        except EXITS as error:
+            raise _Exit(error) from None
+
+    tasks = [asyncio.create_task(one(value)) for value in values]
+    try:
+        return await asyncio.gather(*tasks)
+    except BaseException as error:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if isinstance(error, _Exit):
+            raise error.error from None
+        raise
+
+
+class _Exit(Exception):
+    """Brings one of EXITS from a task to whoever awaits it. By itself, it would stop their loop."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
 
 
 def _is_async(function: Callable[..., Any]) -> bool:

@@ -10,7 +10,8 @@ import queue
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
-from .drive import Loop, start_on, waiting_loop
+from .drive import start_on, waiting_loop
+from .loop_thread import Loop
 
 T = TypeVar("T")
 

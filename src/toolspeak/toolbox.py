@@ -25,7 +25,7 @@ from .models.offload import content_size, model_text, offloaded
 from .plan.calls import broken, judged
 from .plan.code_fences import unfenced
 from .policy.policy import Policy
-from .running import EXITS, execute
+from .running import execute, together
 from .schema.call_dicts import looks_like_call, read_call
 from .schema.infer import AnyTool, as_tool, as_tools, tool as make_tool, unique
 from .schema.nonblocking_json import loads_or
@@ -255,10 +255,7 @@ class Toolbox:
         self.check_injected(inject)
 
         async def one(call: Any) -> ToolResult:
-            try:
-                result = await result_of(call)
-            except EXITS as error:
-                raise _Exit(error) from None
+            result = await result_of(call)
             await ended(result) if ended else None
             return result
 
@@ -287,16 +284,7 @@ class Toolbox:
             origin = approval.origin(self[known.name])
             return ToolResult(known.id, known.name, await model_text(value, limit), value, None, _since(began), origin)
 
-        tasks = [asyncio.create_task(one(call)) for call in calls]
-        try:
-            return tuple(await asyncio.gather(*tasks))
-        except BaseException as error:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            if isinstance(error, _Exit):
-                raise error.error from None
-            raise
+        return tuple(await together(one, calls))
 
     def check_injected(self, more: Mapping[str, Any] | None = None) -> None:
         """Raises UsageError that names every injected parameter without a value, before anything runs."""
@@ -371,13 +359,6 @@ class Toolbox:
         for pattern in patterns:
             if not any(c in pattern for c in "*?[") and pattern not in self._tools:
                 raise self._unknown(ToolCall("", pattern, {}))
-
-
-class _Exit(Exception):
-    """Brings an exception that ends the program from a task to whoever awaits it. By itself, it would end their loop."""
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
 
 
 def _invalid(call: ToolCall, problems: Iterable[Problem]) -> Validation:

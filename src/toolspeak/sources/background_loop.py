@@ -14,7 +14,7 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
-from ..drive import Loop
+from ..loop_thread import Loop
 
 T = TypeVar("T")
 PATIENCE = 10.0
