@@ -19,7 +19,7 @@ from .events import Event
 from .models.base import Around, Model
 from .models.fallback import look
 from .models.reask_policy import ReaskPolicy, reask_policy
-from .models.resolve import model as named_model
+from .models.resolve import check_run_options, model as named_model
 from .models.sampling import check_options, checked_function, checked_setting, sampling
 from .models.tool_calling import calling
 from .plan import checked_text, conclude as concluding, decide as deciding
@@ -159,7 +159,7 @@ class Job:
 
 def job(prompt: Prompt, tools: Any, options: Options) -> Job:
     """The job for the parameters of a public function. Raises UsageError for invalid ones."""
-    check_options(options, Options.__annotations__, "this function")
+    check_run_options(options, Options.__annotations__, "this function")
     index = tools if hasattr(tools, "search") and not callable(tools) else None
     box = tools if isinstance(tools, Toolbox) else Toolbox.of(as_tools(tools) or () if index is None else index)
     settings = sampling(options)

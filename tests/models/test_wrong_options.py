@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import pytest
 
 import toolspeak as ts
+from toolspeak.verbs import Options
 
 SERVER = "http://127.0.0.1:9/v1#m"
+CALL: dict[str, Any] = {"id": "c", "function": {"name": "weather", "arguments": "{}"}}
+PENDING: dict[str, Any] = {
+    "id": "c", "tool": "weather", "arguments": {}, "why": "", "origin": "", "digest": "", "definition": "", "expires": 0
+}  # fmt: skip
+WAITING: dict[str, Any] = {"messages": [{"role": "assistant", "tool_calls": [CALL]}], "pending": [PENDING]}
 
 
 def weather(city: str) -> str:
@@ -77,6 +84,29 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
 def test_what_cannot_be_is_a_usage_error_that_says_what_was_meant(made: Callable[[], Any], words: str) -> None:
     with pytest.raises(ts.UsageError, match=words):
         made()
+
+
+def test_an_option_of_the_model_is_told_where_it_goes() -> None:
+    """Every one that `ts.model` takes by name, for a server's model too, in every function that asks a model."""
+    own = [name for kind in (ts.model, ts.Http) for name, one in signature(kind).parameters.items()
+           if one.kind is one.KEYWORD_ONLY and name not in {*Options.__annotations__, "name"}]  # fmt: skip
+    assert {"dialect", "key", "look", "timeout", "native", "context"} <= {*own}
+    asking: list[Callable[[Any], Any]] = [
+        lambda option: ts.run("Hi", **option), lambda option: list(ts.stream("Hi", **option)),
+        lambda option: ts.decide("Hi", **option), lambda option: ts.call("Hi", tools=[weather], **option),
+        lambda option: ts.extract("Hi", int, **option), lambda option: ts.generate(SERVER, "Hi", **option),
+        lambda option: ts.conclude("Hi", 1, **option), lambda option: ts.resume(WAITING, {"c": True}, **option),
+    ]  # fmt: skip
+    for ask in asking:
+        for name in own:
+            words = f"{name}: this is an option of the model, not of this function. In Python: model=ts.model(NAME, {name}=…)"
+            with pytest.raises(ts.UsageError) as raised:
+                ask({name: "hermes"})
+            assert str(raised.value) == words
+    with pytest.raises(ts.UsageError, match=r"Did you mean 'dialect'\? That is an option of the model"):
+        ts.run("Hi", dialekt="hermes")  # type: ignore[call-arg]
+    with pytest.raises(ts.UsageError, match="timeout: this is an option of the model, not of a batch"):
+        ts.batch([{"text": "a"}], "unused", model=SERVER, timeout=3)  # type: ignore[call-arg]
 
 
 def test_a_closed_decoder_takes_no_more_text() -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Unpack, cast
 
 from ..errors import UsageError
-from ..models.sampling import check_options, checked_function
+from ..models.resolve import check_run_options
+from ..models.sampling import checked_function
 from ..thread_bridge import Here, run_sync_here
 from ..verbs import CommonOptions
 from ..wire.dialect import Dialect
@@ -154,7 +155,7 @@ class BatchJob:
 
     async def run(self, here: Here = _at_once) -> Summary:
         """Run the job and return its summary. `here` runs code in the caller's thread: a user's iterable is read there."""
-        check_options(self.options, ["model", *BatchOptions.__annotations__], "a batch")
+        check_run_options(self.options, ["model", *BatchOptions.__annotations__], "a batch")
         own = {name: self.options.pop(name) for name in list(self.options) if name in OWN}
         _check_numbers(own)
         checked_function("progress", own.get("progress"))

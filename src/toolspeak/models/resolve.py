@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from inspect import signature
 from pathlib import Path
@@ -13,10 +13,11 @@ from typing import Any, cast
 
 from ..errors import UnknownModel, UsageError
 from ..schema.nonblocking_json import loads_or
+from ..schema.suggestions import did_you_mean, near
 from .base import Model
 from .http.address import USERINFO
 from .http.providers import PROVIDERS
-from .sampling import NAMES, NONE, check_options, sampling
+from .sampling import NONE, check_options, sampling
 from .strategy import Preferences, by_its_name
 from .tool_calling import adapted
 
@@ -24,8 +25,6 @@ DEFAULT = "local"
 VARIABLE = "TOOLSPEAK_MODEL"
 KINDS = ("local", "scripted", "replay", "http", "https")
 """What a name may begin with beside the name of a provider."""
-SETTINGS = ("dialect", "key", "look", *NAMES)
-"""What `model` itself takes."""
 WHOLE = {
     "local": "local",
     "scripted": "scripted:TEXT",
@@ -133,13 +132,40 @@ def _provided(kind: str, wanted: str, key: str | None, options: dict[str, Any]) 
 
 def _remote(kind: Callable[..., Model], *arguments: Any, **options: Any) -> Model:
     """A model of a class. Raises UsageError for options that it does not take."""
-    check_options(options, [*SETTINGS, *_parameters(kind)[len(arguments) :]], "this model")
+    check_options(options, [*_options(model), *_options(kind)], "this model")
     return kind(*arguments, **options)
 
 
 @cache
-def _parameters(kind: Callable[..., Model]) -> list[str]:
-    return list(signature(kind).parameters)
+def _options(kind: Callable[..., Model]) -> list[str]:
+    return [one.name for one in signature(kind).parameters.values() if one.kind is one.KEYWORD_ONLY]
+
+
+def check_run_options(options: Collection[str], known: Collection[str], who: str) -> None:
+    """Raises UsageError for an option that `who` does not have, as `check_options` does. One of `model` is told where it
+    belongs."""
+    unknown = next((name for name in options if name not in known), None)
+    if unknown is None:
+        return
+    if unknown in _model_options():
+        raise UsageError(
+            f"{unknown}: this is an option of the model, not of {who}. In Python: model=ts.model(NAME, {unknown}=…)"
+        )
+    meant = () if near(unknown, known) else near(unknown, _model_options())
+    if meant:
+        raise UsageError(
+            f"{unknown}: unknown option of {who}.{did_you_mean(meant[:1])} That is an option of the model. "
+            f"In Python: model=ts.model(NAME, {meant[0]}=…)"
+        )
+    check_options(options, known, who)
+
+
+@cache
+def _model_options() -> list[str]:
+    """The options that `model` takes by name, with those of the model of a server."""
+    from .http.client import Http
+
+    return [*_options(model), *(name for name in _options(Http) if name not in signature(model).parameters)]
 
 
 def _ollama_host(value: str) -> str:

@@ -10,7 +10,7 @@ from ..batch.prompts import prompt as read_prompt
 from ..batch.row import Row
 from ..batch.task import Verb
 from ..errors import UsageError
-from ..models.sampling import check_options
+from ..models.resolve import check_run_options
 from ..verbs import CommonOptions
 from ..wire.dialect import Dialect
 from .asking import RowAsker
@@ -38,7 +38,7 @@ class _Verb:
     verb: Verb
 
     def __init__(self, prompt: str, tools: Any, kind: Any, model: Any, options: VerbOptions) -> None:
-        check_options(options, list(VerbOptions.__annotations__), type(self).__name__)
+        check_run_options(options, list(VerbOptions.__annotations__), type(self).__name__)
         concurrency = options.get("concurrency", 16)
         if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"concurrency: expected a whole number from 1, received {concurrency!r:.80}")
