@@ -16,6 +16,7 @@ from toolspeak.dialects import get
 from toolspeak.wire.dialect import Dialect
 from toolspeak.wire.reading.collect import collect
 from toolspeak.wire.reading.foreign_markers import quotation_before
+from toolspeak.wire.reading.lexicon import program
 
 OBJECT = '{"name": "find", "arguments": {"query": "two words"}}'
 MORE = (
@@ -170,7 +171,10 @@ def test_a_quotation_ends_with_its_paragraph_or_closer() -> None:
         ("", "{", ""),
         ("# ", "{", ""),
         ("# <a>", "{", "#"),
-        ("So.\n  // <a>\n[B]\n", "{", "//"),
+        ("So.\n  // <function_calls>\n[B]\n", "{", "//"),
+        ("So.\n  // <a>\n[B]\n", "{", ""),
+        ("# <nav>\n", "{", ""),
+        ("> <nav>\n<function_calls>", "{", ""),
         ("#\n<a>", "{", ""),
         ("# so <a>", "{", ""),
         ("## <a>", "{", ""),
@@ -187,13 +191,13 @@ def test_a_quotation_ends_with_its_paragraph_or_closer() -> None:
         ("# <a>\n\n", "{", ""),
         ("> Fix <a>\n \n", "{", ""),
         ("# <a>\n\n<b>\n", "{", ""),
-        ("# <a>", "<own>", "#"),
-        ("# <a>\n", "<own>", ""),
-        ("# <a>", "\n<own>", ""),
+        ("# <a>", "<tool_call>", "#"),
+        ("# <a>\n", "<tool_call>", ""),
+        ("# <a>", "\n<tool_call>", ""),
     ],
 )
 def test_what_begins_a_quotation_before_markers(text: str, opener: str, word: str) -> None:
-    assert quotation_before(text, opener, ("<own>",)) == word
+    assert quotation_before(text, opener, program(get("hermes"), True)) == word
 
 
 @pytest.mark.parametrize(

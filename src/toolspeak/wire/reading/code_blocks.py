@@ -20,7 +20,7 @@ from .lexicon import Program
 from .quotations import CodeBlock
 from .source import SPACE, Scan, at
 from .state import State
-from .surroundings import LONG, shows, surrounding
+from .surroundings import LONG, MAY_COMMENT, shows, surrounding
 from .unread_markers import words_follow
 
 DRAFT = 65_536
@@ -35,14 +35,14 @@ Outcome = tuple[bool, bool]
 
 def calls_after(s: State, p: Program, attempt: Attempt, word: str, thinking: bool, block: CodeBlock) -> Scan[bool]:
     """The reader of calls after their opener, or the fence before them. It returns whether there are any."""
-    s.closer = None
+    s.surroundings = None
     if thinking:
         return attempt(s, p, word, thinking)
     if word.strip() in p.fences:
         return _code_block(s, p, attempt, word, block)
-    if len(s.line) <= LONG:
-        s.closer = surrounding(s, p, word)
-    if s.closer is None:
+    if len(s.line) <= LONG or MAY_COMMENT(s.recent):
+        s.surroundings = surrounding(s, p, word)
+    if s.surroundings is None:
         reader = attempt(s, p, word, thinking)
         return reader if word.strip() not in p.markers_of_calls else _watched(s, p, reader, block)
     return _unless_example(s, partial(_calls, p=p, attempt=attempt, word=word), len)
@@ -126,11 +126,11 @@ def _blocks(s: State, p: Program, attempt: Attempt, word: str) -> Scan[Outcome]:
 
 def _calls(s: State, p: Program, attempt: Attempt, word: str) -> Scan[Outcome]:
     """Reads one call after the other, up to the end of what surrounds them."""
-    closer = s.closer
+    around = s.surroundings
     while True:
         if not (yield from attempt(s, p, word, False)):
             return False, False
-        if closer and (yield from shows(s, p, closer)):
+        if around and (yield from shows(s, p, around)):
             return True, True
         between = yield from markers_before(s, p.openers, 0)
         s.emit_text(s.text[s.pos : s.pos + between])

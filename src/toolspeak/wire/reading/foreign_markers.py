@@ -17,10 +17,12 @@ import re
 from collections.abc import Iterator
 from string import ascii_letters, digits
 
+from ..prompt.known_markers import SHAPES, control_markers
 from ..turn_ends import TURN_ENDS
 from .fences import TICK
-from .lexicon import COMMENTS, ELEMENTS, LINES, MARK, QUOTES
+from .lexicon import MARK, Program
 from .lookahead import ahead
+from .quoting_signs import ELEMENT, LINE_COMMENTS, LINES, QUOTES
 from .source import GAP, Scan, visible
 from .state import State
 
@@ -44,6 +46,9 @@ PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*\Z").search
 """Matches the end of a paragraph at the end of a text."""
 QUOTED = LINES[0]
 """What begins a quoted line."""
+SIGNS = (*LINE_COMMENTS, QUOTED)
+"""What may be alone before markers on a line. Those of a call below are known; any other tag (`# <nav>`) is the line's own."""
+CONTROL_MARKER = re.compile("|".join(SHAPES)).fullmatch
 HALF = re.compile(r"(?:<(?:[^<>\s!][^<>\n]*)?|\[/?[A-Z_]*)\Z").match
 """Matches the beginning of a marker at the end of a text."""
 
@@ -63,23 +68,28 @@ def line_before(recent: str) -> str | None:
     return None if rest == end else rest.rpartition("\n")[2].strip()
 
 
-def quotation_before(recent: str, opener: str, marked: tuple[str, ...]) -> str:
+def quotation_before(recent: str, opener: str, p: Program) -> str:
     """The word that begins a quotation directly before the markers of another family that this text ends with, and
     `opener` follows; "" if there is none."""
-    for rest in texts_before(recent, opener, marked):
+    for rest in texts_before(recent, opener, p.marked):
         line = rest.rpartition("\n")[2]
         sign = line.strip()
-        if element := next(filter(rest.rstrip().endswith, ELEMENTS), ""):
-            return element
-        if sign in COMMENTS:
+        if element := ELEMENT(rest.rstrip()):
+            return f"<{element[1]}>"
+        markers, below, _ = (recent[len(rest) :].rstrip(" \t") + opener).partition("\n")
+        if sign in SIGNS and not (below and not any(is_control(marker, p) for marker in MARK.findall(markers))):
             return sign
-        below = "\n" in recent[len(rest) :].rstrip(" \t") + opener  # then a tag in a quoted sentence opens no call
-        if any((sign == QUOTED, all((sign[:1] == QUOTED, not below)))):
+        if all((sign[:1] == QUOTED, sign != QUOTED, not below)):  # a tag in a quoted sentence opens no call below
             return QUOTED
         mark, before = line[-1:], line[-2:-1]
         if any((mark in QUOTES and not before.strip(BEFORE_QUOTE), mark == TICK != before and line.count(TICK) % 2)):
             return mark
     return ""
+
+
+def is_control(marker: str, p: Program) -> bool:
+    """Whether this is a control marker of any family."""
+    return any((marker in control_markers(p.d), CONTROL_MARKER(marker)))
 
 
 def texts_before(recent: str, opener: str, marked: tuple[str, ...]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from .emphasized_tags import BEGINNINGS, emphasized_tags
 from .head_words import bare_heads, body_begins, channels, route, vocabulary
 from .openers import Entry, call_openers, spelled
 from .prompt_tail import ending, within_thought
+from .quoting_signs import ELEMENTS, HTML_COMMENT, LINE_COMMENTS, QUOTES
 from .source import Marks, literal_words, marks
 from .unbalanced_closers import patterns_of
 
@@ -24,17 +25,7 @@ TURN, OTHER = "turn", "other"
 """The head of another role's turn, where a turn begins, and in a text."""
 
 FENCE = "```"
-QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»"}
-"""Quotation marks with their closers."""
-COMMENTS = ("#", "//", "--")
-"""Beginnings of a comment line in which the opener of a call or message is the first word."""
-LINES = (">", "")
-"""Beginnings of a quoted line without their white space: of a quotation, and of an indented line."""
-TICKS = ("`", "``")
-"""Beginnings of inline code."""
-ELEMENTS = {"<code>": "</code>", "<pre>": "</pre>"}
-"""HTML elements that show a call, if its opener is the first word in them, with their closers."""
-COMMENT_LINES = {line + sign: "\n\n" for sign in COMMENTS for line in ("", "\n")}
+COMMENT_LINES = {line + sign: "\n\n" for sign in LINE_COMMENTS for line in ("", "\n")}
 MARK = re.compile(r"<[^<>\s!][^<>\n]*>|\[/?[A-Z][A-Z_]*\]")
 """Matches anything that looks like a control marker, and is no comment."""
 MARKER = re.compile(r"[^\w\s`*].{2,}").fullmatch
@@ -172,17 +163,17 @@ class Program:
         if not self.openers and not self.starts:
             return
         lines = {"~~~": "\n~~~", ">": "\n", "    ": "\n", "\t": "\n"}
-        self.quotations |= {"\n" + word: end for word, end in lines.items()} | {"``": "``", "<!--": "-->"}
+        self.quotations |= {"\n" + word: end for word, end in lines.items()} | {"``": "``"} | HTML_COMMENT
         self.quotations |= {word: lines[word] for word in ("~~~", ">")}
         if self.starts and self.starts[0][0] == ">":  # messages begin like a quoted line
             self.quotations["\n> "] = self.quotations.pop("\n>")
             del self.quotations[">"]
         self._quoted_calls()
         self.quotations |= COMMENT_LINES | ELEMENTS
-        words = set(self.quotations).difference(lines, COMMENTS)
+        words = set(self.quotations).difference(lines, LINE_COMMENTS)
         begun = ("`" + w for w in self.quotable)
         self.inside |= dict.fromkeys(("`", *begun, *words), CODE)
-        for word in self.quotations.keys() & {"~~~", ">", *COMMENTS, *ELEMENTS}:
+        for word in self.quotations.keys() & {"~~~", ">", *LINE_COMMENTS, *ELEMENTS}:
             self.fresh.setdefault(word, CODE)
 
     def _quoted_calls(self) -> None:

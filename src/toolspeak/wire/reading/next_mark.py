@@ -115,7 +115,7 @@ def _begins_object(s: State) -> Scan[bool]:
 def _quotation_around(s: State, p: Program, word: str) -> str:
     """What begins a quotation before the markers of another family, which precede the opener `word`; "" if nothing does.
     Without such markers, the quotation and the opener are one mark."""
-    quotation = quotation_before(s.recent, word, p.marked)
+    quotation = quotation_before(s.recent, word, p)
     return "" if all((quotation == QUOTED, QUOTED not in p.quotations)) else quotation
 
 

@@ -37,7 +37,7 @@ def ended_by(s: State, p: Program, closed: bool) -> Scan[None]:
     if not s.text_before_call:
         yield from _note_sentence(s, p)
     if not call.open_ended:
-        if not any((s.text_before_call, s.closer)):
+        if not any((s.text_before_call, s.surroundings)):
             s.end_complete_call()
     elif not closed:
         yield from _unclosed(s, p, call)

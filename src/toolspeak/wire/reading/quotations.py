@@ -8,12 +8,14 @@ from typing import cast
 
 from ...events import TextDelta
 from .fences import language_size
-from .lexicon import CODE, END, FENCE, MARK, QUOTES, TEXT, Program
+from .lexicon import CODE, END, FENCE, MARK, TEXT, Program
+from .lookahead import token_ahead
+from .quoting_signs import HTML_COMMENT, QUOTES
 from .source import Scan, at, literal_words, marks, peek, until
 from .state import State
 
 TILDES = "~~~"
-OPEN = ("<!--", TILDES, "\n~~~")
+OPEN = (*HTML_COMMENT, TILDES, "\n~~~")
 """Openers of blocks that span lines until they are closed."""
 OPENED_BEHIND_TEXT = re.compile(rf"[^\s~][^\n]*{TILDES}\s*(?:(?:{MARK.pattern})\s*)*{TILDES}\Z").search
 PARAGRAPH = "\n\n"
@@ -97,6 +99,18 @@ def pass_quoted(s: State, p: Program, word: str, opener: str = "") -> Scan[None]
         end = last
     ends = (end,) if word in OPEN or end.isspace() else (end, last)
     yield from _pass_to_end(s, p, ends, opener in p.starts)
+
+
+def pass_attributes(s: State, word: str) -> Scan[bool]:
+    """Whether the tag of an element, whose beginning `word` was passed on, ends on its line. Then its attributes are passed on."""
+    if word.endswith(">"):
+        return True
+    attributes = yield from token_ahead(s, 0, (">", "<", "\n"))
+    if attributes is None or attributes[1] != ">":
+        return False
+    s.emit_text("".join(attributes))
+    s.pos += len("".join(attributes))
+    return True
 
 
 def pass_foreign(s: State, p: Program, word: str, opener: str) -> Scan[None]:

@@ -19,15 +19,11 @@ from .json_value import json_value
 from .lexicon import (
     CALL,
     CODE,
-    COMMENTS,
-    ELEMENTS,
     FENCE,
     FRAME,
     HEAD,
-    LINES,
     TEXT,
     THINK,
-    TICKS,
     UNTHINK,
     Program,
     route,
@@ -35,7 +31,8 @@ from .lexicon import (
 from .lone_closers import note_drafts
 from .next_mark import mark
 from .other_turns import MAY_END, turn
-from .quotations import CodeBlock, pass_quoted
+from .quotations import CodeBlock, pass_attributes, pass_quoted
+from .quoting_signs import ELEMENTS, LINE_COMMENTS, LINES, TICKS
 from .source import GAP, SPACE, Malformed, Scan, at, following, skip
 from .state import State
 from .surroundings import note_example
@@ -138,7 +135,9 @@ def _show(s: State, p: Program, word: str, block: CodeBlock) -> Scan[None]:
     if word == FENCE:
         return (yield from block.fence(s))
     opener = ""
-    if word in (*TICKS, *ELEMENTS) or word.strip() in (*COMMENTS, *LINES):
+    if word in ELEMENTS and not (yield from pass_attributes(s, word)):
+        return None
+    if word in (*TICKS, *ELEMENTS) or word.strip() in (*LINE_COMMENTS, *LINES):
         opener = yield from at(s, *p.quotable, eat=False)
         lines = word not in ELEMENTS and "\n" in SPACE(s.text, s.pos)[0]
         if word not in TICKS and word.strip() not in LINES and (lines or not opener):

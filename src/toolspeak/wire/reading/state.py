@@ -15,6 +15,7 @@ from .call import Call
 from .call_ids import unique_id
 from .doubtful import DOUBTFUL, UNBALANCED
 from .missing_quotes import LONG
+from .quoting_signs import Surroundings
 from .source import Malformed, Source
 from .unbalanced_closers import NOTHING_BEHIND, TextBehind
 from .unread_markers import UnreadMarkers
@@ -117,8 +118,8 @@ class State(Source):
     """The line of text before the current mark, or its end."""
     within_line: bool = False
     """Whether the next mark follows a broken call on its line."""
-    closer: re.Pattern[str] | None = None
-    """Matches what ends the surroundings of the current call, if these may show that it is an example."""
+    surroundings: Surroundings | None = None
+    """What ends the surroundings of the current call, if these may show that it is an example."""
     foreign_closer: str = ""
     """What closes the thought that begins here, if it is in tags that are none of the dialect."""
     unseen_thought: bool = True
@@ -237,8 +238,7 @@ class State(Source):
 
     def commit(self) -> None:
         """Text that was read so far will not be given back."""
-        self.recording = None
-        pending, self.pending_notes = self.pending_notes, []
+        self.recording, pending, self.pending_notes = None, self.pending_notes, []
         for note in pending:
             self._emit_note(note)
 

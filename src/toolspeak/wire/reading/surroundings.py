@@ -1,21 +1,26 @@
-"""Finds what surrounds a call that only shows it: a pair of marks on lines of their own, or the items of a list.
+"""Finds what surrounds a call that only shows it: a comment, a pair of marks on lines of their own, or the items of a list.
+
+A comment is known by its opener and its closer. One that nothing closes is none, and the call in it counts.
 
 A pair is a line with one mark before the call, and a line with the same word after it: `<example>` and `</example>`,
 `\\begin{verbatim}` and `\\end{verbatim}`, `[code]` and `[/code]`, or the same quotation marks. Models also put real calls
-into such pairs, so one counts like a fence: between two texts it is an example. Control markers are no such pair.
+into such pairs, so one counts like a fence: between two texts it is an example. Control markers are no such pair, unless
+they are escaped. Behind the sign of a comment (`# <example>`), a pair is a comment.
 In a list, the call is an example if the next item is a text.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from ..prompt.known_markers import SHAPES, control_markers
-from .foreign_markers import CLOSES, MAY_PRECEDE, markers_before, texts_before
-from .lexicon import MARK, QUOTES, Program
+from ..prompt.known_markers import SHAPES
+from .foreign_markers import CLOSES, MAY_PRECEDE, is_control, markers_before, texts_before
+from .lexicon import MARK, Program
 from .lookahead import ahead
 from .next_mark import MARKED
+from .quoting_signs import BLOCK_COMMENTS, LINE_COMMENTS, QUOTES, Surroundings
 from .source import SPACE, Scan, beginning, following
 from .state import RECENT, State
 
@@ -27,27 +32,58 @@ MOST = 8
 """The most lines of marks after a pair that are no text."""
 ITEM = re.compile(r"([-*+•])|\d{1,3}([.)])").fullmatch
 """Matches the mark of an item of a list."""
-OPENING = re.compile(r"""[^\w\s/]+ ?(?:\w{1,5}[^\w\s/])?(\w[\w.:-]*)(?:\s[^<>]*[\w"'])?( ?[^\w\s/]+)""").fullmatch
+LESS, GREATER = r"&(?:amp;)?(?:lt|#60);", r"&(?:amp;)?(?:gt|#62);"
+"""Brackets that are escaped, as in HTML."""
+OPENING = re.compile(
+    rf"""(?:{LESS}[^\w\s/]*|[^\w\s/]+ ?(?:\w{{1,5}}[^\w\s/])?)(\w[\w.:-]*)(?:\s[^<>&]*[\w"'])?"""
+    rf"( ?[^\w\s/]*{GREATER}| ?[^\w\s/]+)"
+).fullmatch
 """Matches a line of one mark, with its word and what ends it."""
 DOCSTRING = re.compile(f"[{''.join(QUOTES)}]{{3,}}").fullmatch
 CONTROL = re.compile("|".join(SHAPES)).search
-CONTROL_MARKER = re.compile("|".join(SHAPES)).fullmatch
-Closer = re.Pattern[str]
+OPENERS = "|".join(f"({opener})" for opener in BLOCK_COMMENTS)
+MAY_COMMENT = re.compile(OPENERS).search
+"""A fast answer for texts with many openers: whether a comment may be open."""
+COMMENT, COMMENT_LINE = (re.compile(rf"{before}(?:{OPENERS})").finditer for before in (r"(?<!\S)", r"\n[^\S\n]*"))
+"""Match the openers of comments, each with a group of its own: behind a blank, and at the beginning of a line."""
+COMMENTS = [*BLOCK_COMMENTS.items()]
+COMMENTED = re.compile(rf"(?:{'|'.join(LINE_COMMENTS)})\s*(?:{MARK.pattern})*?({MARK.pattern})").fullmatch
+"""Matches a comment line that consists of marks, with the last one."""
 
 
-def surrounding(s: State, p: Program, word: str) -> Closer | None:
-    """A pattern for what ends the surroundings of the call that begins here with `word`, if a text after that shows that
-    the call is an example."""
-    more, patterns = len(s.recent) == RECENT, list[str]()
+def surrounding(s: State, p: Program, word: str) -> Surroundings | None:
+    """Patterns for what ends the surroundings of the call that begins here with `word`, if they may show that it is an
+    example."""
+    comment = _any_of(_comments(s)) if MAY_COMMENT(s.recent) else None
+    pair = _any_of(_pairs(s, p, word)) if len(s.line) <= LONG else None
+    return Surroundings(comment, pair) if comment or pair else None
+
+
+def _pairs(s: State, p: Program, word: str) -> Iterator[str]:
+    """Patterns for the ends of the pairs and items around the call."""
+    more = len(s.recent) == RECENT
     # Nothing tells a tag that opens the call, in the form of another family, from one around it: each may be either.
     marked = MAY_PRECEDE(s.recent.rstrip()[-2:])
     for rest in (_without_markers(s.recent, p), *texts_before(s.recent, word, p.marked)) if marked else (s.recent,):
         before, _, line = rest.rstrip().rpartition("\n")
         line = line.strip()
-        if not any((line == "", len(line) > LONG, CONTROL(line), _is_control(line, p))):
-            patterns.append(_closer(line, any((more, before.strip()))))
+        if not any((line == "", len(line) > LONG, CONTROL(line), is_control(line, p))):
+            yield _closer(line, any((more, before.strip())))
+
+
+def _any_of(patterns: Iterable[str]) -> re.Pattern[str] | None:
     known = "|".join(filter(None, dict.fromkeys(patterns)))
     return re.compile(known) if known else None
+
+
+def _comments(s: State) -> Iterator[str]:
+    """Patterns for the ends of the comments around the call, each of which begins its line, or is on the line of the call."""
+    text = s.recent if len(s.recent) == RECENT else "\n" + s.recent
+    line = text.rfind("\n") + 1 if s.text_before_call else len(text)
+    for begun in (*COMMENT_LINE(text), *COMMENT(text, line)):
+        opener, closer = COMMENTS[(begun.lastindex or 1) - 1]
+        if not re.search(closer, text[begun.end() :]):
+            yield rf"(?s:(?:(?!{opener}).)*?){closer}(?!\w)"
 
 
 def _without_markers(recent: str, p: Program) -> str:
@@ -57,14 +93,10 @@ def _without_markers(recent: str, p: Program) -> str:
         return recent
     for _ in range(MOST):
         start = max(text.rfind("<"), text.rfind("["))
-        if not (start >= 0 and _is_control(text[start:], p)):
+        if not (start >= 0 and is_control(text[start:], p)):
             break
         text = text[:start].rstrip()
     return text
-
-
-def _is_control(marker: str, p: Program) -> bool:
-    return any((marker in control_markers(p.d), CONTROL_MARKER(marker)))
 
 
 @lru_cache(256)
@@ -72,16 +104,33 @@ def _closer(line: str, earlier: bool) -> str:
     """A pattern for what ends what this line begins; "" if it begins nothing. `earlier`: there is text before it."""
     if item := ITEM(line):
         return re.escape(item[1]) + r"\s" if item[1] else rf"\d{{1,3}}{re.escape(item[2])}\s"
+    if (commented := COMMENTED(line)) and (end := _closer(commented[1], True)):
+        return f"({end})"
     if not earlier:
         return ""
     if DOCSTRING(line):
         return re.escape(line)
     mark = OPENING(line)
-    return rf"[^\w\s]{{1,3}} ?(?:\w{{1,5}}[^\w\s]?)?{re.escape(mark[1] + mark[2])}" if mark else ""
+    before = rf"(?:{LESS}[^\w\s]{{0,2}}|[^\w\s]{{1,3}} ?(?:\w{{1,5}}[^\w\s]?)?)"
+    return rf"{before}{re.escape(mark[1] + mark[2])}" if mark else ""
 
 
-def shows(s: State, p: Program, closer: Closer) -> Scan[bool]:
-    """Whether the surroundings end here, and a text follows. Consumes nothing."""
+def _comment_ends(s: State, comment: re.Pattern[str]) -> Scan[bool]:
+    """Whether the comment around the call ends in the next characters, at most RECENT. Consumes nothing."""
+    while True:
+        text = s.text[s.pos : s.pos + RECENT]
+        hit, known = comment.match(text), any((s.closed, len(text) == RECENT))
+        if known or (hit and hit.end() < len(text)):
+            return hit is not None
+        yield
+
+
+def shows(s: State, p: Program, around: Surroundings) -> Scan[bool]:
+    """Whether the surroundings of the call end here, and show that it is an example. Consumes nothing."""
+    if around.comment and (yield from _comment_ends(s, around.comment)):
+        return True
+    if (closer := around.pair) is None:
+        return False
     start, offset, hit = 0, 0, None
     for _ in range(MOST):
         start, line = yield from _line(s, offset)
@@ -90,12 +139,14 @@ def shows(s: State, p: Program, closer: Closer) -> Scan[bool]:
         if not marker:
             break
         offset = start + marker.end()  # it closes the call, in the form of another family
-    if hit is None:
-        return False
+    if not hit or hit.lastindex:
+        return hit is not None
     offset = start + hit.end()
     for _ in range(MOST):
         start, line = yield from _line(s, offset)
         marks = closer.match(line)
+        if marks and marks.lastindex:
+            return True
         if marks is None:
             if (yield from ahead(s, offset, p.legal)):
                 return False
@@ -120,8 +171,8 @@ def _line(s: State, offset: int) -> Scan[tuple[int, str]]:
 
 def note_example(s: State, p: Program) -> Scan[None]:
     """Notes that the call is not whole if its surroundings only show it. A call on its own line ends here."""
-    if s.closer and (call := s.complete_call):
-        if (yield from shows(s, p, s.closer)):
+    if s.surroundings and (call := s.complete_call):
+        if (yield from shows(s, p, s.surroundings)):
             s.note("trailing-text", (yield from beginning(s)))
         if not (s.text_before_call or call.open_ended):
             s.end_complete_call()

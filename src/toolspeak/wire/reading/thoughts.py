@@ -182,7 +182,7 @@ def _draft(s: State, p: Program, word: str, attempt: Attempt, ends: Ends) -> Sca
 def _last_calls(s: State, p: Program, attempt: Attempt, ends: Ends) -> Scan[str | None]:
     """Reads to the end of a reply that ends with a thought. Returns "" if calls come last: they count; else None."""
     wanted, text_type, closers = marks(p.drafts), s.text_type, (*p.frames, *ends.unthink, *TURN_ENDS)
-    s.closer = None
+    s.surroundings = None
     while (word := (yield from until(s, wanted, s.emit_text, text_type))) is not None:
         start, before, done = s.pos - len(word), s.snapshot(), True
         while all((word, done)):
