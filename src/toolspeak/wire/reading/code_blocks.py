@@ -13,6 +13,7 @@ from copy import copy
 from dataclasses import fields
 from functools import partial
 
+from .block_comments import MAY_COMMENT
 from .call_repairs import only
 from .fences import language
 from .foreign_markers import markers_before
@@ -20,7 +21,7 @@ from .lexicon import Program
 from .quotations import CodeBlock
 from .source import SPACE, Scan, at
 from .state import State
-from .surroundings import LONG, MAY_COMMENT, shows, surrounding
+from .surroundings import LONG, shows, surrounding
 from .unread_markers import words_follow
 
 DRAFT = 65_536

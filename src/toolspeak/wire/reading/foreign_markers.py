@@ -77,9 +77,10 @@ def quotation_before(recent: str, opener: str, p: Program) -> str:
         if element := ELEMENT(rest.rstrip()):
             return f"<{element[1]}>"
         markers, below, _ = (recent[len(rest) :].rstrip(" \t") + opener).partition("\n")
-        if sign in SIGNS and not (below and not any(is_control(marker, p) for marker in MARK.findall(markers))):
-            return sign
-        if all((sign[:1] == QUOTED, sign != QUOTED, not below)):  # a tag in a quoted sentence opens no call below
+        if sign in SIGNS:
+            if any((not below, *(is_control(marker, p) for marker in MARK.findall(markers)))):
+                return sign
+        elif all((sign[:1] == QUOTED, not below)):  # a tag in a quoted sentence opens no call below
             return QUOTED
         mark, before = line[-1:], line[-2:-1]
         if any((mark in QUOTES and not before.strip(BEFORE_QUOTE), mark == TICK != before and line.count(TICK) % 2)):

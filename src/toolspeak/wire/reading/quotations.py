@@ -101,16 +101,19 @@ def pass_quoted(s: State, p: Program, word: str, opener: str = "") -> Scan[None]
     yield from _pass_to_end(s, p, ends, opener in p.starts)
 
 
-def pass_attributes(s: State, word: str) -> Scan[bool]:
-    """Whether the tag of an element, whose beginning `word` was passed on, ends on its line. Then its attributes are passed on."""
-    if word.endswith(">"):
-        return True
-    attributes = yield from token_ahead(s, 0, (">", "<", "\n"))
-    if attributes is None or attributes[1] != ">":
-        return False
-    s.emit_text("".join(attributes))
-    s.pos += len("".join(attributes))
-    return True
+def pass_element(s: State, p: Program, word: str) -> Scan[None]:
+    """Passes on what an element only shows, if it begins with a call, a message or a thought.
+
+    `word` begins its tag: with a blank at its end, attributes follow.
+    """
+    if word.endswith(" "):
+        attributes = yield from token_ahead(s, 0, (">", "<", "\n"))
+        if attributes is None or attributes[1] != ">":
+            return
+        s.emit_text(attributes[0] + ">")
+        s.pos += len(attributes[0]) + 1
+    if opener := (yield from at(s, *p.quotable, eat=False)):
+        yield from pass_quoted(s, p, word, opener)
 
 
 def pass_foreign(s: State, p: Program, word: str, opener: str) -> Scan[None]:

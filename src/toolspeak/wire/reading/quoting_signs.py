@@ -36,15 +36,15 @@ LINES = (">", "")
 """Beginnings of a quoted line without their white space: of a quotation, and of an indented line."""
 TICKS = ("`", "``")
 """Beginnings of inline code."""
-SHOWN_IN = ("code", "pre", "samp", "kbd", "tt", "blockquote", "q")
+QUOTING = ("code", "pre", "samp", "kbd", "tt", "blockquote", "q")
 ELEMENTS = {
     f"<{name}{end}": f"</{name}>"
-    for name in (*SHOWN_IN, *map(str.upper, SHOWN_IN), *map(str.capitalize, SHOWN_IN))
+    for name in (*QUOTING, *map(str.upper, QUOTING), *map(str.capitalize, QUOTING))
     for end in (">", " ")
 }
 """HTML elements that show a call, if its opener is the first word in them, with their closers. Attributes may follow those that
 end with a blank."""
-ELEMENT = re.compile(rf"<({'|'.join(SHOWN_IN)})(?: [^<>\n]*)?>\Z", re.IGNORECASE).search
+ELEMENT = re.compile(rf"<({'|'.join(QUOTING)})(?: [^<>\n]*)?>\Z", re.IGNORECASE).search
 """Matches the tag of such an element at the end of a text."""
 
 

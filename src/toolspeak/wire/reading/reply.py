@@ -31,7 +31,7 @@ from .lexicon import (
 from .lone_closers import note_drafts
 from .next_mark import mark
 from .other_turns import MAY_END, turn
-from .quotations import CodeBlock, pass_attributes, pass_quoted
+from .quotations import CodeBlock, pass_element, pass_quoted
 from .quoting_signs import ELEMENTS, LINE_COMMENTS, LINES, TICKS
 from .source import GAP, SPACE, Malformed, Scan, at, following, skip
 from .state import State
@@ -134,13 +134,13 @@ def _show(s: State, p: Program, word: str, block: CodeBlock) -> Scan[None]:
     """After the mark of quoted text: a code block opens or closes, or the quoted text is passed on."""
     if word == FENCE:
         return (yield from block.fence(s))
+    if word in ELEMENTS:
+        return (yield from pass_element(s, p, word))
     opener = ""
-    if word in ELEMENTS and not (yield from pass_attributes(s, word)):
-        return None
-    if word in (*TICKS, *ELEMENTS) or word.strip() in (*LINE_COMMENTS, *LINES):
+    if word in TICKS or word.strip() in (*LINE_COMMENTS, *LINES):
         opener = yield from at(s, *p.quotable, eat=False)
-        lines = word not in ELEMENTS and "\n" in SPACE(s.text, s.pos)[0]
-        if word not in TICKS and word.strip() not in LINES and (lines or not opener):
+        lines = "\n" in SPACE(s.text, s.pos)[0]
+        if word.strip() in LINE_COMMENTS and (lines or not opener):
             return None
         opener = "" if lines else opener
     elif s.broken_list and word == p.element:

@@ -1,6 +1,4 @@
-"""Finds what surrounds a call that only shows it: a comment, a pair of marks on lines of their own, or the items of a list.
-
-A comment is known by its opener and its closer. One that nothing closes is none, and the call in it counts.
+"""Finds what surrounds a call that only shows it: a block comment, a pair of marks on their lines, or the items of a list.
 
 A pair is a line with one mark before the call, and a line with the same word after it: `<example>` and `</example>`,
 `\\begin{verbatim}` and `\\end{verbatim}`, `[code]` and `[/code]`, or the same quotation marks. Models also put real calls
@@ -16,11 +14,12 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from ..prompt.known_markers import SHAPES
+from .block_comments import MAY_COMMENT, comment_ends, comments_around
 from .foreign_markers import CLOSES, MAY_PRECEDE, is_control, markers_before, texts_before
 from .lexicon import MARK, Program
 from .lookahead import ahead
 from .next_mark import MARKED
-from .quoting_signs import BLOCK_COMMENTS, LINE_COMMENTS, QUOTES, Surroundings
+from .quoting_signs import LINE_COMMENTS, QUOTES, Surroundings
 from .source import SPACE, Scan, beginning, following
 from .state import RECENT, State
 
@@ -41,12 +40,6 @@ OPENING = re.compile(
 """Matches a line of one mark, with its word and what ends it."""
 DOCSTRING = re.compile(f"[{''.join(QUOTES)}]{{3,}}").fullmatch
 CONTROL = re.compile("|".join(SHAPES)).search
-OPENERS = "|".join(f"({opener})" for opener in BLOCK_COMMENTS)
-MAY_COMMENT = re.compile(OPENERS).search
-"""A fast answer for texts with many openers: whether a comment may be open."""
-COMMENT, COMMENT_LINE = (re.compile(rf"{before}(?:{OPENERS})").finditer for before in (r"(?<!\S)", r"\n[^\S\n]*"))
-"""Match the openers of comments, each with a group of its own: behind a blank, and at the beginning of a line."""
-COMMENTS = [*BLOCK_COMMENTS.items()]
 COMMENTED = re.compile(rf"(?:{'|'.join(LINE_COMMENTS)})\s*(?:{MARK.pattern})*?({MARK.pattern})").fullmatch
 """Matches a comment line that consists of marks, with the last one."""
 
@@ -54,9 +47,9 @@ COMMENTED = re.compile(rf"(?:{'|'.join(LINE_COMMENTS)})\s*(?:{MARK.pattern})*?({
 def surrounding(s: State, p: Program, word: str) -> Surroundings | None:
     """Patterns for what ends the surroundings of the call that begins here with `word`, if they may show that it is an
     example."""
-    comment = _any_of(_comments(s)) if MAY_COMMENT(s.recent) else None
+    comment = _any_of(comments_around(s)) if MAY_COMMENT(s.recent) else None
     pair = _any_of(_pairs(s, p, word)) if len(s.line) <= LONG else None
-    return Surroundings(comment, pair) if comment or pair else None
+    return Surroundings(comment, pair) if any((comment, pair)) else None
 
 
 def _pairs(s: State, p: Program, word: str) -> Iterator[str]:
@@ -74,16 +67,6 @@ def _pairs(s: State, p: Program, word: str) -> Iterator[str]:
 def _any_of(patterns: Iterable[str]) -> re.Pattern[str] | None:
     known = "|".join(filter(None, dict.fromkeys(patterns)))
     return re.compile(known) if known else None
-
-
-def _comments(s: State) -> Iterator[str]:
-    """Patterns for the ends of the comments around the call, each of which begins its line, or is on the line of the call."""
-    text = s.recent if len(s.recent) == RECENT else "\n" + s.recent
-    line = text.rfind("\n") + 1 if s.text_before_call else len(text)
-    for begun in (*COMMENT_LINE(text), *COMMENT(text, line)):
-        opener, closer = COMMENTS[(begun.lastindex or 1) - 1]
-        if not re.search(closer, text[begun.end() :]):
-            yield rf"(?s:(?:(?!{opener}).)*?){closer}(?!\w)"
 
 
 def _without_markers(recent: str, p: Program) -> str:
@@ -104,8 +87,8 @@ def _closer(line: str, earlier: bool) -> str:
     """A pattern for what ends what this line begins; "" if it begins nothing. `earlier`: there is text before it."""
     if item := ITEM(line):
         return re.escape(item[1]) + r"\s" if item[1] else rf"\d{{1,3}}{re.escape(item[2])}\s"
-    if (commented := COMMENTED(line)) and (end := _closer(commented[1], True)):
-        return f"({end})"
+    if end := _commented(line):
+        return end
     if not earlier:
         return ""
     if DOCSTRING(line):
@@ -115,22 +98,22 @@ def _closer(line: str, earlier: bool) -> str:
     return rf"{before}{re.escape(mark[1] + mark[2])}" if mark else ""
 
 
-def _comment_ends(s: State, comment: re.Pattern[str]) -> Scan[bool]:
-    """Whether the comment around the call ends in the next characters, at most RECENT. Consumes nothing."""
-    while True:
-        text = s.text[s.pos : s.pos + RECENT]
-        hit, known = comment.match(text), any((s.closed, len(text) == RECENT))
-        if known or (hit and hit.end() < len(text)):
-            return hit is not None
-        yield
+def _commented(line: str) -> str:
+    """The same for a pair in comments, with a group; "" if the line begins none."""
+    mark = COMMENTED(line)
+    end = _closer(mark[1], True) if mark else ""
+    return f"({end})" if end else ""
 
 
 def shows(s: State, p: Program, around: Surroundings) -> Scan[bool]:
     """Whether the surroundings of the call end here, and show that it is an example. Consumes nothing."""
-    if around.comment and (yield from _comment_ends(s, around.comment)):
+    if around.comment and (yield from comment_ends(s, around.comment)):
         return True
-    if (closer := around.pair) is None:
-        return False
+    return (yield from _pair_shows(s, p, around.pair)) if around.pair else False
+
+
+def _pair_shows(s: State, p: Program, closer: re.Pattern[str]) -> Scan[bool]:
+    """Whether the pair ends here, and a text follows or the pair is a comment."""
     start, offset, hit = 0, 0, None
     for _ in range(MOST):
         start, line = yield from _line(s, offset)
@@ -139,18 +122,22 @@ def shows(s: State, p: Program, around: Surroundings) -> Scan[bool]:
         if not marker:
             break
         offset = start + marker.end()  # it closes the call, in the form of another family
-    if not hit or hit.lastindex:
-        return hit is not None
-    offset = start + hit.end()
+    if hit is None:
+        return False
+    return True if hit.lastindex else (yield from _text_follows(s, p, closer, start + hit.end()))
+
+
+def _text_follows(s: State, p: Program, closer: re.Pattern[str], offset: int) -> Scan[bool]:
+    """Whether a text follows the pair, which ends so many characters ahead, or the closer of a comment does."""
     for _ in range(MOST):
         start, line = yield from _line(s, offset)
         marks = closer.match(line)
-        if marks and marks.lastindex:
-            return True
         if marks is None:
             if (yield from ahead(s, offset, p.legal)):
                 return False
             marks = MARKED(line)
+        elif marks.lastindex:
+            return True
         if not marks:
             break
         offset = start + marks.end()
