@@ -39,6 +39,8 @@ BROKEN = (ArithmeticError, AttributeError, LookupError, OSError, RuntimeError, T
 """What an object may raise when it is looked at. Then nothing in it is searched."""
 ESCAPED = dict(zip("\"\\/'\n\r\t\b\f", "\"\\/'nrtbf", strict=True))
 """Characters that JSON and Python write as a backslash and a letter."""
+NAMED = {**codepoint2name, ord("'"): "apos"}
+"""The names of characters in HTML and XML."""
 WIDEST = 20
 """The most characters for one character of a secret."""
 
@@ -188,9 +190,13 @@ def _any_form(character: str) -> str:
     """Return a pattern of all notations of a character in JSON, XML and URLs."""
     code = ord(character)
     digits = _any_case(f"{code:x}")
-    forms = [re.escape(character), rf"\\{{1,4}}u0{{0,3}}{digits}", f"&#0{{0,4}}{code};", f"&#[xX]0{{0,4}}{digits};"]
+    forms = [re.escape(character), f"&#0{{0,4}}{code};", f"&#[xX]0{{0,4}}{digits};"]
+    units = character.encode("utf-16-be", "surrogatepass").hex()  # JSON writes an emoji as two halves
+    halves = [units[at : at + 4].lstrip("0") or "0" for at in range(0, len(units), 4)]
+    forms += ["".join(rf"\\{{1,4}}u0{{0,3}}{_any_case(half)}" for half in halves)]
     forms += [rf"\\{{1,4}}{re.escape(letter)}"] if (letter := ESCAPED.get(character)) else []
-    forms += [f"&{named};"] if (named := codepoint2name.get(code)) else []
+    forms += [f"&{named};"] if (named := NAMED.get(code)) else []
+    forms += [r"\+"] if character == " " else []  # in forms and queries
     forms += ["".join(f"%(?:25)?{_any_case(f'{byte:02x}')}" for byte in character.encode("utf-8", "replace"))]
     return f"(?:{'|'.join(forms)})"
 

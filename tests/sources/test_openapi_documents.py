@@ -14,6 +14,7 @@ import pytest
 from library import DOCUMENT, ESCAPES, KEY, Library, one_operation, running
 
 import toolspeak as ts
+from toolspeak.secret_removal import Secrets
 
 
 @pytest.fixture(scope="module")
@@ -155,8 +156,9 @@ def test_paths(library: Library, told: dict[str, Any], value: Any, sent: str) ->
 
 
 @pytest.mark.parametrize(
-    "word", ["", ".", "..", "../books", "a/../../b", "..\\b", "%2e%2e", "%252e%252e/x", "a\r\nb", "a//b"]
-)
+    "word",
+    ["", ".", "..", "../books", "a/../../b", "..\\b", "%2e%2e", "%252e%252e/x", "a\r\nb", "a//b", " ", ".. ", " .", "a/..%20/b"],
+)  # fmt: skip
 def test_no_argument_leads_to_another_path(library: Library, word: str) -> None:
     box = ts.openapi(f"{library.url}/openapi.json", only="echo")
     before = len(library.asked)
@@ -177,7 +179,9 @@ def test_no_list_leads_to_another_path(library: Library, path: str, style: str, 
     assert len(library.asked) == before
 
 
-@pytest.mark.parametrize("path", ["/../x", "/a/../../x", "/%2e%2e/x", "/a/%252e%252e", "/..\\x", "/..;a=b/x", "/./x"])
+@pytest.mark.parametrize(
+    "path", ["/../x", "/a/../../x", "/%2e%2e/x", "/a/%252e%252e", "/..\\x", "/..;a=b/x", "/./x", "/..%20/x"]
+)
 def test_no_path_of_a_document_leads_out_of_its_server(path: str) -> None:
     with pytest.raises(ts.UsageError, match=r"a path has no part that is `.` or `..`"):
         ts.openapi(one_operation({}, path, "get"), server="https://api.example/v1")
@@ -206,6 +210,33 @@ def test_no_field_of_an_object_sets_another_parameter(library: Library, place: s
     box = ts.openapi(document, server=library.url, auth="the-secret-of-the-server")
     assert "would set another parameter" in refused(box, "f", q={"x": 1, name: "mine"})
     assert call(box, "f", q={"x": 1})["method"] == "GET"
+
+
+@pytest.mark.parametrize(
+    ("q", "taken"),
+    [
+        ({"owner": "root"}, "q[owner]"), ({"Owner ": "root"}, "q[owner]"), ({"owner]": "root"}, "q[owner]"),
+        ({"owner": {"id": 1}}, "q[owner]"), ({"owner": "root"}, "q[owner][id]"), ({"a": {"b": 1}}, "q[a][b]"),
+        ({"a][b": 1}, "q[a][b]"), ({"owner": "root"}, "q.owner"), ({"%6fwner": "root"}, "q[owner]"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("place", ["query", "form", "key"])
+def test_no_field_of_a_deep_object_sets_another_parameter(library: Library, place: str, q: Any, taken: str) -> None:
+    """Not one that the document lists beside the object, in a query or a form, nor that of the key."""
+    deep = {"style": "deepObject", "explode": True}
+    parameter = {"name": "q", "in": "query", **deep}
+    schema = {"type": "object", "properties": {"q": {"type": "object"}, taken: {"type": "string"}}}
+    form = {"application/x-www-form-urlencoded": {"schema": schema, "encoding": {"q": deep}}}
+    operation: dict[str, Any] = {
+        "query": {"parameters": [parameter, {"name": taken, "in": "query"}]},
+        "form": {"requestBody": {"content": form}},
+        "key": {"parameters": [parameter], "security": [{"k": []}]},
+    }[place]
+    scheme = {"type": "apiKey", "in": "query", "name": taken}
+    document = one_operation({"operationId": "f", **operation}, components={"securitySchemes": {"k": scheme}})
+    box = ts.openapi(document, server=library.url, auth="the-secret-of-the-server")
+    assert "would set another parameter" in refused(box, "f", q=q)
+    assert call(box, "f", q={"x": {"y": 1}})["method"] == "POST"
 
 
 def test_no_argument_makes_a_header_of_its_own(library: Library) -> None:
@@ -381,6 +412,17 @@ def test_secrets_do_not_come_back_in_other_letters(library: Library, how: str, s
     else:
         said = refused(box, "f")
         assert '"key": "[hidden]"' in said
+
+
+@pytest.mark.parametrize(
+    ("secret", "answer"),
+    [
+        ("it's-a-pass", "it&apos;s-a-pass"), ("correct horse", "correct+horse"), ("pass\U0001f600word", r"pass\ud83d\ude00word"),
+        ("pass\U0001f600word", r"pass\\uD83D\\uDE00word"), ("pass\U0001f600word", "pass%F0%9F%98%80word"),
+    ],
+)  # fmt: skip
+def test_a_password_has_more_spellings_than_letters_and_digits(secret: str, answer: str) -> None:
+    assert Secrets([secret]).out_of(f"<{answer}>", exact=True) == "<[hidden]>"
 
 
 @pytest.mark.parametrize(

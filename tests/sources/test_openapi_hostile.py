@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -74,6 +75,35 @@ def test_no_secret_comes_back_in_the_head_of_an_answer(answer: str) -> None:
 
 
 # ------------------------------------------------------------------ documents
+
+
+def sent(document: Any) -> bytes:
+    return b"200 OK\r\ncontent-type: application/json\r\n\r\n" + json.dumps(document).encode()
+
+
+def test_no_definition_of_a_fetched_document_brings_a_key_back() -> None:
+    """A server that gets the key with the request for its document may write it wherever a model reads."""
+    field = {"name": "q", "in": "query", "schema": {"type": "string", "enum": [KEY, "b"]}}
+    operation = {"operationId": "look", "description": f"Your key is {KEY}.", "parameters": [field]}
+    document: Any = {"openapi": "3.1.0", "servers": [{"url": "/"}], "paths": {"/x": {"get": operation}}}
+    with answering(b"HTTP/1.1 " + sent(document)) as url:
+        read = json.dumps(ts.openapi(f"{url}/d.json", headers={"X-Key": KEY}).list())
+    assert read.count("[hidden]") == 2
+    assert KEY not in read
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        f"302 Found\r\nlocation: ftp://{KEY}/\r\n\r\n".encode(), sent({"openapi": KEY}), sent({"swagger": KEY}),
+        sent({"openapi": "3.1.0", "paths": {f"/{KEY}": 7}}), sent({"openapi": "3.1.0", "paths": {"/x": {"get": {"operationId": KEY, "parameters": [{"name": KEY, "in": KEY}]}}}}),
+    ],
+)  # fmt: skip
+def test_no_error_about_a_fetched_document_brings_a_key_back(answer: bytes) -> None:
+    with answering(b"HTTP/1.1 " + answer) as url, pytest.raises(ts.UsageError) as caught:
+        ts.openapi(f"{url}/d.json", headers={"X-Key": KEY})
+    assert "[hidden]" in str(caught.value)
+    assert KEY not in str(caught.value)
 
 
 def with_body(schema: dict[str, Any], **schemas: Any) -> dict[str, Any]:

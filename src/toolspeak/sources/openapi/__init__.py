@@ -9,7 +9,8 @@ only from the configuration and go to one server only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 from ...display import on_one_line
 from ...errors import InvalidTool, UsageError
 from ...schema.suggestions import did_you_mean, near
+from ...secret_removal import Secrets, in_header
 from ...toolbox import Toolbox
 from ...types import Tool
 from ..definition_checks import refuse_hostile
@@ -61,19 +63,34 @@ def openapi(
     """
     if not timeout > 0 or not limit > 0:
         raise UsageError(f"timeout and limit must be above 0, got {timeout!r} and {limit!r}")
-    read = load(document, timeout, clean_headers(headers), allow_private=allow_private)
-    keys = Keys(read, auth, headers)
-    servers = Servers(read, server, variables)
-    chosen = _chosen(operations_of(read), _listed(only), _listed(without), read_only, read)
-    home = servers.base(None if read.data.get("servers") else chosen[0]) if chosen else ""
-    if chosen and keys.any and read.url and not server and _elsewhere(home, read.url):
-        raise UsageError(
-            f"{read.name} names the server {home}, on another host than the document's or without encryption: pass "
-            f"server={home!r} if the credentials may be sent there"
-        )
-    bounds = Bounds(servers.private, origin(home) if home else None, limit, allow_private)
-    maker = Maker(read, keys)
-    return Toolbox(_tools(maker, chosen, servers, bounds, timeout))
+    sent = clean_headers(headers)
+    secrets = [form for value in sent.values() for form in in_header(value)]
+    with _without(secrets):
+        read = load(document, timeout, sent, allow_private=allow_private)
+        keys = Keys(read, auth, headers)
+        secrets += keys.secrets
+        servers = Servers(read, server, variables)
+        chosen = _chosen(operations_of(read), _listed(only), _listed(without), read_only, read)
+        home = servers.base(None if read.data.get("servers") else chosen[0]) if chosen else ""
+        if chosen and keys.any and read.url and not server and _elsewhere(home, read.url):
+            raise UsageError(
+                f"{read.name} names the server {home}, on another host than the document's or without encryption: pass "
+                f"server={home!r} if the credentials may be sent there"
+            )
+        bounds = Bounds(servers.private, origin(home) if home else None, limit, allow_private)
+        return Toolbox(_tools(Maker(read, keys), chosen, servers, bounds, timeout))
+
+
+@contextmanager
+def _without(secrets: Sequence[str]) -> Generator[None]:
+    """Remove the secrets from errors, because a server may put what it was sent into its document."""
+    try:
+        yield
+    except InvalidTool as error:
+        out_of = Secrets(secrets).out_of
+        raise InvalidTool(out_of(str(error)), tool=out_of(error.tool), path=out_of(error.path)) from None
+    except UsageError as error:
+        raise UsageError(Secrets(secrets).out_of(str(error))) from None
 
 
 def _elsewhere(server: str, document: str) -> bool:
@@ -87,10 +104,11 @@ def _tools(
 ) -> list[Tool[..., Any]]:
     """Return the tools of the operations. InvalidTool says why the first refused one is refused, and names others."""
     tools: list[Tool[..., Any]] = []
+    secrets = Secrets(maker.keys.secrets if maker.document.url else ())
     refused: dict[str, InvalidTool] = {}
     for one in chosen:
         try:
-            tools.append(_tool(maker, one, servers, bounds, timeout))
+            tools.append(_tool(maker, one, servers, bounds, timeout, secrets))
         except InvalidTool as error:
             refused[one.name] = error
             if len(refused) == REFUSED:
@@ -103,10 +121,14 @@ def _tools(
     raise InvalidTool(f"{first}. Leave {what}{more}", tool=first.tool, path=first.path)
 
 
-def _tool(maker: Maker, named: NamedOperation, servers: Servers, bounds: Bounds, timeout: float) -> Tool[..., Any]:
+def _tool(
+    maker: Maker, named: NamedOperation, servers: Servers, bounds: Bounds, timeout: float, secrets: Secrets
+) -> Tool[..., Any]:
+    """Return the tool of an operation, whose definition has none of the `secrets` that its server knows."""
     try:
         spec = maker.operation(named)
-        refuse_hostile(named.name, spec.description, spec.parameters)
+        name, description, parameters = secrets.out_of_data([named.name, spec.description, spec.parameters])
+        refuse_hostile(name, description, parameters)
     except RecursionError:
         raise InvalidTool(
             f"{maker.document.name}, {named.title}: its schemas are nested too deeply",
@@ -128,7 +150,7 @@ def _tool(maker: Maker, named: NamedOperation, servers: Servers, bounds: Bounds,
     function = function_of(spec, servers.base(named), credentials, bounds, keys, advice)
     effect = "read" if named.method in SAFE else "destructive" if named.method == "delete" else "write"
     return Tool(
-        named.name, spec.description, spec.parameters, function, timeout=timeout, effect=effect, reads="untrusted",
+        name, description, parameters, function, timeout=timeout, effect=effect, reads="untrusted",
         sent_as_text=spec.sent_as_text,
     )  # fmt: skip
 

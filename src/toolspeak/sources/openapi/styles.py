@@ -4,6 +4,7 @@ after RFC 6570."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, cast
@@ -64,12 +65,18 @@ def _matrix(slot: ArgumentSlot, value: Any) -> str:
     return f";{name}={_joined(slot, value, ',')}"
 
 
+def is_dots(part: str) -> bool:
+    """Whether a segment is `.` or `..`, also with blanks around it: some servers, such as those on Windows, drop them."""
+    return part.strip() in (".", "..")
+
+
 def whole_segments(path: str) -> bool:
     """Whether no path segment is empty, `.` or `..`, even if a server decodes it first."""
     plain = path.removeprefix("/").removesuffix("/")
     for _ in range(3):
         # Some servers remove everything after a semicolon from a segment first.
-        if any(part.partition(";")[0] in (".", "..") or not part for part in plain.replace("\\", "/").split("/")):
+        parts = plain.replace("\\", "/").split("/")
+        if any(is_dots(part.partition(";")[0]) or not part.strip() for part in parts):
             return not plain  # the root has no segments
         plain = unquote(plain)
     return True
@@ -78,7 +85,7 @@ def whole_segments(path: str) -> bool:
 def climbs(path: str) -> bool:
     """Whether a path leaves the folder in which it begins, even if a server decodes it first."""
     for _ in range(3):
-        if {part.partition(";")[0] for part in path.replace("\\", "/").split("/")} & {".", ".."}:
+        if any(is_dots(part.partition(";")[0]) for part in path.replace("\\", "/").split("/")):
             return True
         path = unquote(path)
     return False
@@ -89,6 +96,25 @@ def own_names(slot: ArgumentSlot, value: Any) -> list[str]:
     if slot.json or not slot.explode or slot.style == "deepObject" or not isinstance(value, dict):
         return []
     return list(cast("dict[str, Any]", value))
+
+
+def deep_names(slot: ArgumentSlot, value: Any) -> list[str]:
+    """Return the names that a deepObject is sent under, such as `filter[owner]`."""
+    if slot.json or slot.style != "deepObject" or not isinstance(value, (dict, list)):
+        return []
+    return [unquote(name) for name, _ in _deep(slot.name, value)]
+
+
+def is_within(name: str, other: str) -> bool:
+    """Whether one of two names with brackets or dots, such as `filter[owner]`, stands for a value in the other."""
+    pairs = list(zip(_levels(name), _levels(other), strict=False))
+    return bool(pairs) and all(one == another for one, another in pairs)
+
+
+def _levels(name: str) -> list[str]:
+    """Return the levels of a name as the most lenient server reads them."""
+    plain = unquote(name).partition("\0")[0].lower()
+    return [part for part in map(str.strip, re.split(r"[\[\].]+", plain)) if part]
 
 
 def plain_name(name: str) -> str:
@@ -176,7 +202,8 @@ def _one_segment(slot: ArgumentSlot, text: str) -> str:
     """Return a text as part of one path segment. `..` is refused, because servers and proxies decode before they check."""
     plain = text
     for _ in range(3):
-        if any(part in ("", ".", "..") for part in plain.replace("\\", "/").split("/")) or not plain.isprintable():
+        parts = plain.replace("\\", "/").split("/")
+        if any(is_dots(part) or not part.strip() for part in parts) or not plain.isprintable():
             raise _not_a_part(slot)
         plain = unquote(plain)
     return quote(text, safe="")
