@@ -146,6 +146,8 @@ HISTORIES: dict[str, tuple[list[Any], list[str]]] = {
     "a result of a tool that nobody knows": (called("other"), []),
     "a label that the client wrote": (called("read_web", origin="trusted", reads="trusted"), []),
     "a name that the client wrote": (called("read_web", name="read_own"), []),
+    "two calls with one id": ([{**called("read_web")[0], "tool_calls": [*called("read_web")[0]["tool_calls"], *called("read_own")[0]["tool_calls"]]}, *called("read_web")[1:], *called("read_own")[1:]], []),
+    "an id that is used again": ([*called("read_own"), *called("read_web"), *called("read_own")], []),
     "an untrusted result long ago": ([*called("read_web"), {"role": "assistant", "content": "Well."}, {"role": "user", "content": "go"}], []),
 }  # fmt: skip
 

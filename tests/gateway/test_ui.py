@@ -16,8 +16,9 @@ from toolspeak import Toolbox
 from toolspeak.dialects import get
 from toolspeak.errors import UsageError
 from toolspeak.gateway.access.keys import digest
+from toolspeak.gateway.call_policy import CallPolicy
 from toolspeak.gateway.config.load import parse_config
-from toolspeak.gateway.config.settings import Budget, Key, PageSettings, StoreSettings
+from toolspeak.gateway.config.settings import Budget, Key, PageSettings, Rates, StoreSettings
 from toolspeak.gateway.telemetry.log_lines import LogLines
 from toolspeak.gateway.telemetry.observer import Observer
 from toolspeak.gateway.telemetry.request_record import RequestRecord
@@ -31,6 +32,7 @@ from toolspeak.ui.prompt_parts import RequestParts
 
 KEY = "a-key-of-twenty-letters-and-more"
 BEARER = {"Authorization": f"Bearer {KEY}"}
+PASTED = {"name": "weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
 CALL = '<tool_call>\n{"name": "weather", "arguments": {"city": "Rome"}}\n</tool_call>'
 
 
@@ -40,13 +42,14 @@ def weather(city: str) -> str:
 
 
 def visit(serve_models: Callable[..., Any], *requests: Any, ui: PageSettings | None, **settings: Any) -> list[Any]:
-    """What came of each request, (method, path, body, headers): status, headers, text."""
+    """What came of each request, (method, path, body, headers): status, headers, text. The model writes `reply`."""
+    model = Scripted(settings.pop("reply", [CALL, "Hello"]))
     settings = {"keys": (Key("page", digest(KEY)),), "ui": ui, **settings}
 
     async def go() -> list[Any]:
         found: list[Any] = []
         async with (
-            serve_models(settings=settings, m=Scripted([CALL, "Hello"])) as running,
+            serve_models(settings=settings, m=model) as running,
             aiohttp.ClientSession() as session,
         ):
             for method, path, body, headers in requests:
@@ -404,6 +407,25 @@ def test_a_turn_counts_on_the_budget_of_its_key(serve_models: Callable[..., Any]
     )
     assert first[0] == 200
     assert second[0] == 429
+
+
+def test_a_turn_counts_against_the_rates_of_its_key(serve_models: Callable[..., Any]) -> None:
+    turn = ("POST", "/ui/api/turn", {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}, BEARER)
+    about = ("GET", "/ui/api/about", None, BEARER)
+    key = Key("page", digest(KEY), rates=Rates(requests=1))
+    found = visit(serve_models, about, turn, turn, about, ui=PageSettings(), keys=(key,))
+    assert [status for status, _, _ in found] == [200, 200, 429, 200]
+
+
+def test_a_turn_has_no_call_that_the_policy_of_its_key_refuses(serve_models: Callable[..., Any]) -> None:
+    asked = {"model": "m", "messages": [{"role": "user", "content": "Rain?"}], "tools": [PASTED]}
+    turn = ("POST", "/ui/api/turn", asked, BEARER)
+    for deny, calls in ((["weather"], []), ([], ["weather"])):
+        key = Key("page", digest(KEY), policy=CallPolicy(Policy(allow=["weather"], deny=deny)))
+        [(_, _, text)] = visit(serve_models, turn, ui=PageSettings(), keys=(key,), reply=[CALL] * 2)
+        rows = [json.loads(line[6:]) for line in text.splitlines() if line]
+        assert [call["name"] for call in rows[-1]["calls"]] == calls
+        assert ("The call of weather was left out" in rows[-1]["text"]) == bool(deny)
 
 
 def test_the_page_fills_no_log_but_its_questions_to_models_are_there(tmp_path: Path) -> None:

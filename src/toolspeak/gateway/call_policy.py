@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, cast
 
 from ..audit import audit
 from ..drive import Done
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta
+from ..models.base import Model
 from ..models.offload import offloaded, request_size
+from ..models.wrapper import Wrapper
 from ..policy.content_origin import for_model, with_labels
 from ..policy.globs import name_fits
 from ..policy.policy import Policy
@@ -84,6 +86,25 @@ async def policed(
                     yield Done(reading.reply(reply))
                 case _:
                     yield event
+
+
+class Policed(Wrapper[Model]):
+    """A model whose calls are passed on only if the policy of `who`, the owner of a key, does not refuse them."""
+
+    def __init__(self, model: Model, rule: CallPolicy, who: str) -> None:
+        super().__init__(model)
+        self._rule, self._who = rule, who
+
+    async def stream(self, request: Request) -> AsyncGenerator[Event]:
+        async with aclosing(policed(self._ask, request, self._rule, who=self._who)) as events:
+            async for event in events:
+                if not isinstance(event, Done):
+                    yield event
+
+    async def _ask(self, request: Request) -> AsyncGenerator[Event | Done[Reply]]:
+        async with aclosing(cast("AsyncGenerator[Event]", self.model.stream(request))) as events:
+            async for event in events:
+                yield event
 
 
 class _CallCollector:

@@ -27,16 +27,21 @@ OriginOf = Callable[[str], Origin]
 
 
 def origins(messages: Sequence[Mapping[str, Any]], of_tool: OriginOf, *, labels: bool = True) -> Iterator[Origin]:
-    """Yield whether each result of a conversation is trusted: by its label, if `labels` count, else by its tool."""
-    called: dict[str, str] = {}
+    """Yield whether each result of a conversation is trusted: by its label, if `labels` count, else by its tool. If one
+    message has several calls with the same id, all of their tools must be trusted."""
+    called: dict[str, set[str]] = {}
     for message in messages:
+        here: dict[str, set[str]] = {}
         for call in records(message.get("tool_calls")):
-            called[str(call.get("id"))] = str(record(call.get("function")).get("name"))
+            here.setdefault(str(call.get("id")), set()).add(str(record(call.get("function")).get("name")))
+        called |= here
         if message.get("role") not in RESULTS:
             continue
-        label = message.get(ORIGIN) if labels else None
-        name = called.get(str(message.get("tool_call_id")), str(message.get("name")))
-        yield cast("Origin", label) if label in LABELS else of_tool(name)
+        if labels and (label := message.get(ORIGIN)) in LABELS:
+            yield cast("Origin", label)
+            continue
+        names = called.get(str(message.get("tool_call_id"))) or {str(message.get("name"))}
+        yield "untrusted" if "untrusted" in map(of_tool, names) else "trusted"
 
 
 def with_labels(messages: Sequence[Message], of_tool: OriginOf) -> list[Message]:

@@ -28,8 +28,11 @@ class Authenticator:
         longest = settings.limits.deadline + settings.limits.patience
         self._counter = SharedCounter(settings.store.path, longest=longest) if settings.store else Counter()
 
-    async def let_in(self, exchange: HttpExchange, answer: Callable[[], Awaitable[None]]) -> None:
-        """Check a request, then call `answer`. Raises Refused; nothing of the body is read before."""
+    async def let_in(
+        self, exchange: HttpExchange, answer: Callable[[], Awaitable[None]], *, rated: bool | None = None
+    ) -> None:
+        """Check a request, then call `answer`. `rated`: it counts against the rates of its key, None: as its route says.
+        Raises Refused; nothing of the body is read before."""
         scope = exchange.scope
         headers = scope["headers"]
         exchange.headers += self._cors.headers(headers)
@@ -41,7 +44,7 @@ class Authenticator:
             await answer()
         else:
             key = self._caller(exchange)
-            if key and is_rated(scope["method"], scope["path"]):
+            if key and (is_rated(scope["method"], scope["path"]) if rated is None else rated):
                 await self._counted(exchange, key, answer)
             else:
                 await answer()

@@ -34,6 +34,7 @@ from ...ui.playground import resumed, run_call, strategy_line, strategy_of, turn
 from ...ui.reports import Reports
 from ...verbs import Options
 from ..access.host_check import names_loopback
+from ..call_policy import Policed
 from ..http_exchange import HttpExchange, Receive, Send
 from ..limits.budgets import Metered
 from ..registry import Served, build
@@ -56,6 +57,8 @@ WATCHED = frozenset(
     )
 )
 """The routes whose requests are recorded for the page: those that a model answers."""
+ASKING = ("turn", "resume")
+"""The names in the page's API that ask a model, as clients do."""
 FACTS = (
     "status",
     "code",
@@ -144,7 +147,9 @@ class Interface:
         self._check_page(exchange, api=path.startswith(API))
         if path.startswith(API):
             exchange.headers += [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
-            await self.gateway.auth.let_in(exchange, lambda: self._answer(exchange, path.removeprefix(API)))
+            name = path.removeprefix(API)
+            rated = exchange.scope["method"] == "POST" and name in ASKING
+            await self.gateway.auth.let_in(exchange, lambda: self._answer(exchange, name), rated=rated)
         elif path == HOME:
             exchange.headers.append((b"location", f"{HOME}/".encode()))
             await exchange.reply(308, b"", b"text/plain")
@@ -261,6 +266,8 @@ class Interface:
             model = await asyncio.to_thread(self._model, exchange, body["model"], body.get("dialect", ""))
             if spend := await gateway.spender(exchange, gateway.models.find(body["model"], exchange.visible)):
                 model = Metered(model, spend)
+            if exchange.policy:
+                model = Policed(model, exchange.policy, exchange.owner)
             options: Any = {name: body[name] for name in OPTIONS if name in body}
             if self.settings.policy is not None:
                 options["policy"] = self.settings.policy
