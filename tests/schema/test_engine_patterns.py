@@ -68,7 +68,6 @@ COUNTS = {f"p{at}": {"pattern": f"^.{{1,{9000 - at}}}$"} for at in range(200)}
         {"patternProperties": {part["pattern"]: {} for part in COUNTS.values()}},
         {"properties": {name: {"$ref": f"#/x-data/{name}"} for name in COUNTS}, "x-data": COUNTS},
         {"properties": {name: {"$ref": f"#/default/{name}"} for name in COUNTS}, "default": COUNTS},
-        {"dependencies": COUNTS},
     ],
 )
 def test_what_the_engine_compiles_whole_counts_whole(schema: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from .walk import rebuild
+from .walk import pointer, rebuild
 
 COUNTED = re.compile(
     r"""\^(?P<part>\[\^?\]?(?:\\.|[^\]\[\\])*\]|\\[pP]\{[^}]*\}|\\[wWdDsS]|\.)
@@ -24,10 +24,24 @@ MANY = 50
 """Repetitions from which a count becomes a length. Below, the whole pattern is the better message for a model."""
 PAIR = re.compile(r"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 
+FOREIGN = frozenset(["$id", "$schema", "dependencies"])
+LOCATING = FOREIGN | {"$ref", "$dynamicRef"}
+"""Keywords that the engine does not get as they are; FOREIGN are left out."""
+
 
 def for_engine(schema: Any) -> Any:
-    """The schema with the patterns that the engine gets."""
-    return rebuild(schema, _rewritten)
+    """The schema as the engine gets it: with its patterns, and with references that lead where `walk.resolve` finds their
+    targets. A `$id` inside could make `#/a` mean another place, a `$schema` other keywords, and `dependencies` is a keyword of
+    older versions whose work nothing counts (`repair` translates it)."""
+
+    def changed(node: dict[str, Any], path: str) -> dict[str, Any]:
+        if not LOCATING.isdisjoint(node):
+            node = {key: value for key, value in node.items() if key not in FOREIGN}
+            refs = ((word, node[word]) for word in ("$ref", "$dynamicRef") if isinstance(node.get(word), str))
+            node |= {word: pointer(schema, ref) for word, ref in refs}
+        return _rewritten(node, path)
+
+    return rebuild(schema, changed)
 
 
 def length_of(pattern: str) -> tuple[str, int, int | None] | None:

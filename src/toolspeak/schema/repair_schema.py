@@ -140,6 +140,7 @@ class _Fixer:
         self._properties(node, path)
         self._required(node, path)
         self._items(node)
+        self._dependencies(node)
         self._enum(node, path)
         self._ref(node, path)
         for limit, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
@@ -256,6 +257,18 @@ class _Fixer:
                 node["items"] = node.pop("additionalItems")
         elif isinstance(node.get("items"), str) and node["items"].lower() in ALIASES:
             node["items"] = {"type": ALIASES[node["items"].lower()]}
+
+    def _dependencies(self, node: dict[str, Any]) -> None:
+        """Draft 7's `dependencies`: today, those with a list of names are apart from those with a schema."""
+        depending = node.get("dependencies")
+        if not isinstance(depending, Mapping):
+            return
+        del node["dependencies"]
+        for name, part in cast("Mapping[str, Any]", depending).items():
+            word = "dependentRequired" if isinstance(part, list) else "dependentSchemas"
+            one: Any = part if isinstance(part, list) else rebuild(part, self.fix, "/dependencies")
+            before: Any = node.get(word)
+            node[word] = {**(cast("dict[str, Any]", before) if isinstance(before, dict) else {}), name: one}
 
     def _enum(self, node: dict[str, Any], path: str) -> None:
         enum = node.get("enum", [None])

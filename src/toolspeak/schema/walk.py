@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
+from urllib.parse import unquote
+
+from .bounded_cache import BoundedCache
 
 ONE = frozenset(
     [
@@ -65,15 +68,39 @@ def nodes(schema: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     return iter(results)
 
 
+_anchors = BoundedCache[int, tuple[Mapping[str, Any], dict[str, str]]](8_000_000)
+"""JSON pointers by the names of anchors, for schemas with references to such names."""
+
+
+def pointer(root: Mapping[str, Any], ref: str) -> str:
+    """A local reference with a JSON pointer: `#name` leads to the first schema in `root` with that anchor. Others are
+    returned unchanged."""
+    if not ref.startswith("#") or ref == "#" or ref.startswith("#/"):
+        return ref
+    known = _anchors.get(id(root))
+    if known is None or known[0] is not root:
+        found: dict[str, str] = {}
+        for path, node in nodes(root):
+            for word in ("$anchor", "$dynamicAnchor"):
+                if isinstance(name := node.get(word), str):
+                    found.setdefault(name, path)
+        known = root, found
+        _anchors.put(id(root), known, 1_000 + 300 * len(found))  # keeping the schema alive keeps its id unique
+    path = known[1].get(unquote(ref[1:]))
+    return ref if path is None else f"#{path}"
+
+
 def resolve(root: Mapping[str, Any], ref: str) -> Any:
-    """The target of the local reference `ref` (`#/a/b`) in `root`; None if there is none."""
+    """The target of the local reference `ref` (`#/a/b`, `#name`) in `root`; None if there is none."""
     if not ref.startswith("#"):
         return None
     here: Any = root
-    for part in ref[1:].split("/")[1:]:
-        part = part.replace("%25", "%").replace("~1", "/").replace("~0", "~")
+    ref = pointer(root, ref)
+    for part in [ref[1:]] if ref[1:2] not in ("", "/") else ref[1:].split("/")[1:]:
         if isinstance(here, Mapping):
-            here = cast("Mapping[str, Any]", here).get(part)
+            inside = cast("Mapping[str, Any]", here)
+            names = [name.replace("~1", "/").replace("~0", "~") for name in (unquote(part), part)]
+            here = next((inside[name] for name in names if name in inside), None)
         elif isinstance(here, list) and part.isdecimal() and int(part) < len(cast("list[Any]", here)):
             here = cast("list[Any]", here)[int(part)]
         else:
