@@ -266,9 +266,9 @@ class _Fixer:
         del node["dependencies"]
         for name, part in cast("Mapping[str, Any]", depending).items():
             word = "dependentRequired" if isinstance(part, list) else "dependentSchemas"
-            one: Any = part if isinstance(part, list) else rebuild(part, self.fix, "/dependencies")
             before: Any = node.get(word)
-            node[word] = {**(cast("dict[str, Any]", before) if isinstance(before, dict) else {}), name: one}
+            named = cast("dict[str, Any]", before) if isinstance(before, dict) else {}
+            node[word] = {**named, name: rebuild(part, self.fix, "/dependencies")}
 
     def _enum(self, node: dict[str, Any], path: str) -> None:
         enum = node.get("enum", [None])

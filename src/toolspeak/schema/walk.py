@@ -75,19 +75,24 @@ _anchors = BoundedCache[int, tuple[Mapping[str, Any], dict[str, str]]](8_000_000
 def pointer(root: Mapping[str, Any], ref: str) -> str:
     """A local reference with a JSON pointer: `#name` leads to the first schema in `root` with that anchor. Others are
     returned unchanged."""
-    if not ref.startswith("#") or ref == "#" or ref.startswith("#/"):
+    if ref[:1] != "#" or ref[1:2] in ("", "/"):
         return ref
     known = _anchors.get(id(root))
     if known is None or known[0] is not root:
-        found: dict[str, str] = {}
-        for path, node in nodes(root):
-            for word in ("$anchor", "$dynamicAnchor"):
-                if isinstance(name := node.get(word), str):
-                    found.setdefault(name, path)
-        known = root, found
-        _anchors.put(id(root), known, 1_000 + 300 * len(found))  # keeping the schema alive keeps its id unique
+        known = root, _anchors_of(root)
+        _anchors.put(id(root), known, 1_000 + 300 * len(known[1]))  # keeping the schema alive keeps its id unique
     path = known[1].get(unquote(ref[1:]))
     return ref if path is None else f"#{path}"
+
+
+def _anchors_of(root: Mapping[str, Any]) -> dict[str, str]:
+    """The JSON pointers of the schemas with anchors, by their names."""
+    pointers: dict[str, str] = {}
+    for path, node in nodes(root):
+        for keyword in ("$anchor", "$dynamicAnchor"):
+            if isinstance(name := node.get(keyword), str):
+                pointers.setdefault(name, path)
+    return pointers
 
 
 def resolve(root: Mapping[str, Any], ref: str) -> Any:
@@ -95,8 +100,10 @@ def resolve(root: Mapping[str, Any], ref: str) -> Any:
     if not ref.startswith("#"):
         return None
     here: Any = root
-    ref = pointer(root, ref)
-    for part in [ref[1:]] if ref[1:2] not in ("", "/") else ref[1:].split("/")[1:]:
+    path = pointer(root, ref)[1:]
+    if path[:1] not in ("", "/"):  # a name without an anchor
+        return None
+    for part in path.split("/")[1:]:
         if isinstance(here, Mapping):
             inside = cast("Mapping[str, Any]", here)
             names = [name.replace("~1", "/").replace("~0", "~") for name in (unquote(part), part)]

@@ -72,11 +72,8 @@ def openapi(
         servers = Servers(read, server, variables)
         chosen = _chosen(operations_of(read), _listed(only), _listed(without), read_only, read)
         home = servers.base(None if read.data.get("servers") else chosen[0]) if chosen else ""
-        if chosen and keys.any and read.url and not server and _elsewhere(home, read.url):
-            raise UsageError(
-                f"{read.name} names the server {home}, on another host than the document's or without encryption: pass "
-                f"server={home!r} if the credentials may be sent there"
-            )
+        if keys.any and not server:
+            _refuse_elsewhere(home, read)
         bounds = Bounds(servers.private, origin(home) if home else None, limit, allow_private)
         return Toolbox(_tools(Maker(read, keys), chosen, servers, bounds, timeout))
 
@@ -91,6 +88,15 @@ def _without(secrets: Sequence[str]) -> Generator[None]:
         raise InvalidTool(out_of(str(error)), tool=out_of(error.tool), path=out_of(error.path)) from None
     except UsageError as error:
         raise UsageError(Secrets(secrets).out_of(str(error))) from None
+
+
+def _refuse_elsewhere(server: str, document: Document) -> None:
+    """Raises UsageError if a fetched document names a server elsewhere, which would get the credentials."""
+    if server and document.url and _elsewhere(server, document.url):
+        raise UsageError(
+            f"{document.name} names the server {server}, on another host than the document's or without encryption: pass "
+            f"server={server!r} if the credentials may be sent there"
+        )
 
 
 def _elsewhere(server: str, document: str) -> bool:

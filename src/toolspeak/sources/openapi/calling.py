@@ -18,17 +18,7 @@ from .auth import Keys
 from .bodies import form_of, written
 from .fetching import Bounds, Credentials, HttpAnswer, SentRequest, exchange
 from .operations import Operation
-from .styles import (
-    ArgumentSlot,
-    deep_names,
-    header_text,
-    is_within,
-    own_names,
-    path_part,
-    plain_name,
-    query_pairs,
-    whole_segments,
-)
+from .styles import ArgumentSlot, deep_names, header_text, own_names, path_part, query_pairs, whole_segments, would_set
 
 MOST_CHARACTERS = 1_500
 """The most characters of an error's body that are passed on."""
@@ -127,16 +117,14 @@ class _Parameters:
 def _refuse_others(slot: ArgumentSlot, value: Any, operation: Operation, hidden: Collection[tuple[str, str]]) -> None:
     """Raises ToolError for an object whose fields would become other parameters of the document, or parameters with
     credentials."""
-    names, deep = own_names(slot, value), deep_names(slot, value)
-    if not names and not deep:
+    names = [*own_names(slot, value), *deep_names(slot, value)]
+    if not names:
         return
-    others = {one.name for one in operation.slots if one.place == slot.place and one is not slot}
-    others |= {name for place, name in hidden if place == slot.place}
-    taken = {plain_name(name) for name in others}
-    inner = [name for name in others if "[" in name or "." in name]
-    wrong = [name for name in names if plain_name(name) in taken]
-    wrong += [name for name in deep if any(is_within(name, other) for other in inner)]
-    if wrong:
+    others = [
+        parameter.name for parameter in operation.slots if parameter.place == slot.place and parameter is not slot
+    ]
+    others += [name for place, name in hidden if place == slot.place]
+    if wrong := would_set(slot, names, others):
         raise ToolError(
             f"the argument {slot.argument!r} must not have the field {wrong[0]!r}: it would set another parameter"
         )

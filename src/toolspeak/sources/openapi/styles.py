@@ -4,8 +4,9 @@ after RFC 6570."""
 from __future__ import annotations
 
 import json
+import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 from urllib.parse import quote, unquote
@@ -105,10 +106,19 @@ def deep_names(slot: ArgumentSlot, value: Any) -> list[str]:
     return [unquote(name) for name, _ in _deep(slot.name, value)]
 
 
-def is_within(name: str, other: str) -> bool:
+def would_set(slot: ArgumentSlot, names: Iterable[str], others: Iterable[str]) -> list[str]:
+    """Return those of the names which a value is sent under that set one of the `others`. A deepObject's names are inside
+    its own, so they can only set a parameter that has levels too."""
+    if slot.style == "deepObject":
+        inside = [levels for levels in map(_levels, others) if len(levels) > 1]
+        return [name for name in names if any(_overlap(_levels(name), levels) for levels in inside)]
+    plain = set(map(plain_name, others))
+    return [name for name in names if plain_name(name) in plain]
+
+
+def _overlap(levels: Sequence[str], others: Sequence[str]) -> bool:
     """Whether one of two names with brackets or dots, such as `filter[owner]`, stands for a value in the other."""
-    pairs = list(zip(_levels(name), _levels(other), strict=False))
-    return bool(pairs) and all(one == another for one, another in pairs)
+    return all(map(operator.eq, levels, others))
 
 
 def _levels(name: str) -> list[str]:
