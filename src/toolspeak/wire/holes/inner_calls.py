@@ -11,7 +11,8 @@ so a value with many calls is searched once. After an opener without closers not
 from __future__ import annotations
 
 from ..reading.lookahead import ahead, token_ahead
-from ..reading.source import Scan, marks, peek, until_limit
+from ..reading.marks import marks
+from ..reading.source import Scan, peek, until_limit
 from ..reading.state import FUNCTIONS, NAMED, State
 
 LIMIT = 65_536

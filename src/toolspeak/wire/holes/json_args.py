@@ -17,6 +17,7 @@ from ..reading.json_reader import JsonReader
 from ..reading.json_string import ESCAPES, unescape, unescaped
 from ..reading.json_tokens import IN_QUOTED, IN_STRING, AddNote, Emit, quoted, whole_value
 from ..reading.json_value import json_value, last_closers
+from ..reading.marks import marks
 from ..reading.source import (
     SPACE,
     Delta,
@@ -27,7 +28,6 @@ from ..reading.source import (
     at,
     blank,
     following,
-    marks,
     until,
 )
 from ..reading.state import State

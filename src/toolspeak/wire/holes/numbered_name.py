@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from ..dialect import NumberedName
 from ..reading.call import Call
-from ..reading.source import Malformed, Marks, Scan, token
+from ..reading.marks import Marks
+from ..reading.source import Malformed, Scan, token
 from ..reading.state import NAMED, State
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from typing import Any, cast
 from ...events import ArgumentsDelta
 from ..reading.json_tokens import escaped, quoted, whole_value
 from ..reading.lookahead import ahead
-from ..reading.source import CAP, GAP, Malformed, Scan, blank, marks
+from ..reading.marks import marks
+from ..reading.source import CAP, GAP, Malformed, Scan, blank
 from ..reading.state import State
 from ..reading.turn_over import turn_over
 from ..turn_ends import TURN_ENDS

@@ -9,7 +9,8 @@ from ...events import ArgumentsDelta
 from ...types import Schema
 from ..dialect import Raw
 from ..reading.json_tokens import escaped, quoted
-from ..reading.source import Scan, marks, until
+from ..reading.marks import marks
+from ..reading.source import Scan, until
 from ..reading.state import State
 from ..reading.turn_over import turn_over
 from ..turn_ends import TURN_ENDS

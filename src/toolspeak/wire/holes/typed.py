@@ -16,8 +16,9 @@ from ...events import ArgumentsDelta
 from ...schema.kinds import ANY, STRING, Kinds
 from ..reading.json_tokens import NUMBER_OR_WORD, PYTHON, SCALAR, AddNote, Emit, escaped, quoted, whole_value
 from ..reading.json_value import json_value
+from ..reading.marks import marks
 from ..reading.missing_quotes import LONG
-from ..reading.source import GAP, SPACE, Delta, Malformed, Scan, Source, following, marks, until
+from ..reading.source import GAP, SPACE, Delta, Malformed, Scan, Source, following, until
 from ..reading.state import State
 from ..reading.text_end import TextEnd
 from . import keywords

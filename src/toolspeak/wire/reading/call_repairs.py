@@ -21,7 +21,8 @@ from .doubtful import UNBALANCED
 from .json_string import short_string
 from .json_tokens import ENDS
 from .lookahead import ahead
-from .source import GAP, SPACE, Malformed, Scan, at, beginning, expect, following, literal_words, marks, token, until
+from .marks import marks
+from .source import GAP, SPACE, Malformed, Scan, at, beginning, expect, following, literal_words, token, until
 from .state import State
 from .turn_over import turn_over
 

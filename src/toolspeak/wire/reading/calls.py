@@ -33,6 +33,7 @@ from .copied_markers import note_copy_before
 from .fences import frame_in_fence, language
 from .lexicon import Program
 from .lookahead import ahead
+from .marks import Marks, marks
 from .open_ended import ended_by
 from .openers import Entry
 from .other_turns import result_marks
@@ -40,7 +41,7 @@ from .repeated_tags import skip_repeated
 from .run_on_calls import to_the_next
 from .run_on_strings import RunsOn
 from .shapes import fitting
-from .source import CAP, Malformed, Marks, Scan, at, blank, expect, following, literal_words, marks, token
+from .source import CAP, Malformed, Scan, at, blank, expect, following, literal_words, token
 from .state import NAMED, State, may_name
 
 CONTROL = ("<|", "<｜")

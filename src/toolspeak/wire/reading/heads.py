@@ -9,7 +9,8 @@ from collections.abc import Callable
 from ..dialect import Header
 from .head_words import head_words, is_bare, route
 from .lexicon import TEXT, Program
-from .source import Malformed, Scan, marks, token
+from .marks import marks
+from .source import Malformed, Scan, token
 from .state import State, may_name
 
 HEAD_SIZE = 512

@@ -13,10 +13,11 @@ from .call_closers import call_closers, stray_closers, visible_closers
 from .call_form_words import first_words, value_closers, words_before_names
 from .emphasized_tags import BEGINNINGS, emphasized_tags
 from .head_words import bare_heads, body_begins, channels, route, vocabulary
+from .marks import Marks, marks
 from .openers import Entry, call_openers, spelled
 from .prompt_tail import ending, within_thought
 from .quoting_signs import ELEMENTS, HTML_COMMENT, LINE_COMMENTS, QUOTES
-from .source import Marks, literal_words, marks
+from .source import literal_words
 from .unbalanced_closers import patterns_of
 
 CALL, TEXT, CODE, HEAD, END, FRAME = "call", "text", "code", "head", "end", "frame"
@@ -64,8 +65,7 @@ class Program:
 
     def __init__(self, d: Dialect, calls: bool, split: bool) -> None:
         self.d = d
-        self.calls = calls
-        self.split = split
+        self.calls, self.split = calls, split
         self.entries = call_openers(d) if calls else {}
         self.quotations: dict[str, str] = {}
         self.element = ""
@@ -284,11 +284,11 @@ class Program:
 
     def begins(self, prompt: str) -> str:
         """What the prompt leaves open: a thought (THINK), a message's head (HEAD), its body (TEXT), or nothing ("")."""
-        d, tail = self.d, prompt[-TAIL:].rstrip()
-        if d.thinking and (word := next(filter(tail.endswith, filter(None, self.tags)), "")):
-            line = d.thinking.close.isspace() and d.thinking.close in prompt.rpartition(word)[2]
+        d, tail, thinking = self.d, prompt[-TAIL:].rstrip(), self.d.thinking if prompt else None
+        if thinking and (word := next(filter(tail.endswith, filter(None, self.tags)), "")):
+            line = thinking.close.isspace() and thinking.close in prompt.rpartition(word)[2]
             return "" if line else THINK
-        if d.thinking and within_thought(d, d.thinking, prompt):
+        if thinking and within_thought(d, thinking, prompt):
             return THINK
         return self._message(d.header, prompt.rstrip()) if d.header else ""
 

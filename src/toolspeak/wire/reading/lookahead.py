@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .source import CAP, GAP, SPACE, Scan, Source, marks
+from .marks import marks
+from .source import CAP, GAP, SPACE, Scan, Source
 
 
 def ahead(s: Source, offset: int, words: tuple[str, ...]) -> Scan[int]:

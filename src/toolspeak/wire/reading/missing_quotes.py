@@ -17,7 +17,8 @@ from __future__ import annotations
 import re
 
 from .escaped_code import EscapedCode, stand_in
-from .source import CAP, GAP, SPACE, Delta, Search, Source
+from .marks import Search
+from .source import CAP, GAP, SPACE, Delta, Source
 
 DETAIL = "a quote inside a string is not escaped, or the quote that ends the string is missing"
 LONG = 512

@@ -10,8 +10,9 @@ from ...events import TextDelta
 from .fences import language_size
 from .lexicon import CODE, END, FENCE, MARK, TEXT, Program
 from .lookahead import token_ahead
+from .marks import marks
 from .quoting_signs import HTML_COMMENT, QUOTES
-from .source import Scan, at, literal_words, marks, peek, until
+from .source import Scan, at, literal_words, peek, until
 from .state import State
 
 TILDES = "~~~"

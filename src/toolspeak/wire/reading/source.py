@@ -11,14 +11,14 @@ Every function is a generator over a `Source` that yields when it needs more tex
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby
-from operator import itemgetter
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from ...events import ArgumentsDelta, TextDelta, ThoughtDelta
+from .marks import Marks, Search
 
 if TYPE_CHECKING:
     from .frames import RowOfEnds
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Scan = Generator[None, None, T]
 Delta = type[TextDelta] | type[ThoughtDelta] | type[ArgumentsDelta]
-Search = Callable[..., "re.Match[str] | None"]
 
 GAP = 256
 """More whitespace than this, in characters, ends the search for what follows it."""
@@ -168,60 +167,6 @@ class Machine:
             yield
 
 
-class Marks:
-    """A set of literals to search for: the leftmost one, the longest of several, or an incomplete one at the end of
-    the text.
-
-    `special` is a character class (without brackets) for which a piece may not be emitted directly.
-    """
-
-    __slots__ = ("fast_search", "full", "search")
-
-    def __init__(self, words: tuple[str, ...], special: str = "") -> None:
-        ordered = sorted({w for w in words if w})
-        pattern = _alternatives(ordered, r"\Z")
-        self.search = re.compile(pattern).search
-        self.full = re.compile(f"({_alternatives(ordered, '')})").search
-        first = dict.fromkeys(w[0] for w in ordered)
-        rare = not any(c.isalnum() or c == " " for c in first)
-        letters = "".join(map(re.escape, first))
-        # If marks begin with rare characters, these alone decide. Otherwise most text would have one of them.
-        self.fast_search: Search = re.compile(
-            f"[{letters}{special}]" if rare else pattern + (f"|[{special}]" if special else "")
-        ).search
-
-
-def _alternatives(words: Sequence[str], cut: str, at: int = 0) -> str:
-    """A pattern for the longest of these words, which are sorted and the same up to `at`. It has an empty group where a
-    word is complete. An incomplete word may be there before `cut`, the pattern of an end; "" if it may not.
-
-    Words with the same beginning share a branch, and every branch begins with a literal letter, so that the regex engine
-    can skip ahead: five times faster.
-    """
-    branches = list[str]()
-    for letter, group in groupby((word for word in words if len(word) > at), key=itemgetter(at)):
-        same = list(group)
-        if len(same) == 1:
-            branches += _one(same[0][at:], cut)
-            continue
-        complete = "|()" if len(same[0]) == at + 1 else ""
-        branches.append(f"{re.escape(letter)}(?:{_alternatives(same, cut, at + 1)}{cut and '|' + cut}{complete})")
-    return "|".join(branches)
-
-
-def _one(word: str, cut: str) -> Sequence[str]:
-    """Patterns for the word, and for its beginnings."""
-    begun = "|".join(re.escape(word[1:length]) for length in range(len(word) - 1, 0, -1)) if cut else ""
-    half = [f"{re.escape(word[0])}(?:{begun}){cut}"] if len(word) > 1 and cut else []
-    return [re.escape(word) + "()", *half]
-
-
-@lru_cache(1024)
-def marks(words: tuple[str, ...], special: str = "") -> Marks:
-    """The Marks for `words`, created once."""
-    return Marks(words, special)
-
-
 def until(
     s: Source, wanted: Marks, emit: Callable[[str], None], delta: Delta | None = None, watch: TextEnd | None = None
 ) -> Scan[str | None]:
@@ -291,24 +236,27 @@ def at(s: Source, *words: str, eat: bool = True) -> Scan[str]:
         best = ""
         if text.startswith(words, i):
             best = words[0] if len(words) == 1 else max((w for w in words if text.startswith(w, i)), key=len)
-        if not s.closed and len(text) - i < longest(words) and _may_go_on(text, i, words):
-            yield
-            continue
+        if not s.closed:
+            longest, ordered = _in_order(words)
+            if len(text) - i < longest and _may_go_on(text, i, ordered):
+                yield
+                continue
         if best and eat:
             s.pos = i + len(best)
         return best
 
 
-def _may_go_on(text: str, i: int, words: tuple[str, ...]) -> bool:
+def _may_go_on(text: str, i: int, ordered: Words) -> bool:
     """Whether more text could complete what is at `i` to one of the words, or to a longer one."""
     rest = text[i:]
-    return any(word.startswith(rest) for word in words if len(word) > len(rest)) if rest else True
+    behind = bisect_right(ordered, rest)  # here is the first word that begins with the rest and is longer
+    return not rest or any(word.startswith(rest) for word in ordered[behind : behind + 1])
 
 
 @lru_cache(1024)
-def longest(words: tuple[str, ...]) -> int:
-    """The length of the longest word, 1 without words; they are a dialect's."""
-    return max(map(len, words), default=1)
+def _in_order(words: Words) -> tuple[int, Words]:
+    """The length of the longest word, 1 without words, and the words in order; they are a dialect's."""
+    return max(map(len, words), default=1), tuple(sorted(words))
 
 
 def token(s: Source, ends: Marks, cap: int = CAP, fits: Callable[[str], bool] | None = None) -> Scan[tuple[str, str]]:

@@ -16,8 +16,9 @@ from .code_blocks import DRAFT, Attempt
 from .emphasized_tags import closer_of, closers
 from .lexicon import CALL, END, FRAME, HEAD, THINK, Program
 from .lookahead import ahead
+from .marks import Marks, marks
 from .next_mark import Match, record_from
-from .source import Marks, Scan, at, following, marks, pass_all, skip, until, until_limit
+from .source import Scan, at, following, pass_all, skip, until, until_limit
 from .state import State
 from .turn_over import turn_over
 
@@ -64,9 +65,8 @@ def opened(s: State, p: Program, word: str, space: str) -> Scan[None]:
 
 def after_prompt(s: State, p: Program, prompt: str, now: str) -> str:
     """The state after a prompt that opens nothing else: THINK if it ends with the opener of a thought in other tags."""
-    if now:
+    if now or not (tail := prompt.rstrip()):
         return now
-    tail = prompt.rstrip()
     s.foreign_closer = next((closer for opener, closer in p.foreign.items() if tail.endswith(opener)), "")
     return THINK if s.foreign_closer else now
 
