@@ -25,8 +25,11 @@ def weather(city: str) -> str:
     return f"rain in {city}"
 
 
+REQUEST = ts.Request([{"role": "user", "content": "Weather?"}], (ts.tool(weather),))
+
+
 def heard(text: str, size: int) -> ts.Reply:
-    listener = Listener(ts.Request([{"role": "user", "content": "Weather?"}], (ts.tool(weather),)), None)
+    listener = Listener(REQUEST, None)
     pieces = [TextDelta(text[at : at + size]) for at in range(0, len(text), size)]
     return ts.collect([event for one in (*pieces, Finished("stop")) for event in listener.hear(one)])
 
@@ -35,11 +38,15 @@ def call_in(name: str) -> str:
     return write_calls([ts.ToolCall("c1", "weather", {"city": "Rome"})], ts.dialect(name)).strip()
 
 
-@pytest.mark.parametrize("name", [name for name in ts.dialects() if call_in(name)[0] in "`<" and name not in UNCLOSED])
-def test_the_call_counts_and_the_turn_is_left_out(name: str) -> None:
+CALLS = {call_in(name): name for name in sorted({*ts.dialects()} - UNCLOSED, reverse=True) if call_in(name)[0] in "`<"}
+"""The calls, each once, with one of the dialects that write it so: which one it is, the reader does not know."""
+
+
+@pytest.mark.parametrize("call", CALLS, ids=CALLS.values())
+def test_the_call_counts_and_the_turn_is_left_out(call: str) -> None:
     for turn in TURNS.values():
-        for before in ("",) if call_in(name)[0] == "`" else ("", "I look.\n"):  # a fence behind words is an example
-            text = f"{before}{call_in(name)}{turn}"
+        for before in ("",) if call[0] == "`" else ("", "I look.\n"):  # a fence behind words is an example
+            text = f"{before}{call}{turn}"
             for size in (2, len(text)):
                 reply = heard(text, size)
                 assert [(call.arguments, call.whole) for call in reply.calls] == [({"city": "Rome"}, True)], text

@@ -142,6 +142,7 @@ class Passage:
         ]
         self._ended: list[DialectReading] = []
         """Those that found words."""
+        self._tries_of_ended = 0
         self.feed(text)
 
     @property
@@ -156,9 +157,11 @@ class Passage:
         for at in range(start, len(self.text), SLICE):
             for one in self._reading:
                 one.read(self.text[at : at + SLICE])
-            self._ended += [one for one in self._reading if one.words]
-            self._reading = [one for one in self._reading if not one.words]
-            self.tries = sum(one.tries for one in (*self._reading, *self._ended))
+            if ended := [one for one in self._reading if one.words]:
+                self._ended += ended
+                self._reading = [one for one in self._reading if not one.words]
+                self._tries_of_ended += sum(one.tries for one in ended)
+            self.tries = self._tries_of_ended + sum(one.tries for one in self._reading)
             if self.tries > self._limit:
                 self._reading = []
             if not self._reading:
