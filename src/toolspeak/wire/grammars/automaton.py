@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from .rules import Chars, Node, Pattern, Text
 
@@ -65,8 +66,10 @@ class _Search:
         return self._closure(nexts) | self.everywhere
 
 
-def automaton(text: Text) -> list[AutomatonState]:
-    """The states of a text, the first one first. If the text may end anywhere, it may end in each state."""
+@lru_cache(64)
+def automaton(text: Text) -> tuple[AutomatonState, ...]:
+    """The states of a text, the first one first. If the text may end anywhere, it may end in each state. Most texts of a
+    dialect are the same whatever the tools, so they are kept."""
     search = _Search(text)
     numbers = {search.start: 0}
     todo, states = [search.start], list[AutomatonState]()
@@ -92,4 +95,4 @@ def automaton(text: Text) -> list[AutomatonState]:
                 numbers[there] = len(numbers)
                 todo.append(there)
             state.on.append((among, numbers[there]))
-    return states
+    return tuple(states)
