@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
 
-from .rules import Chars, Node, Pattern, Text
+from ...schema.bounded_cache import BoundedCache
+from .rules import EMPTY, Chars, Pattern, Text
 
 SPACES = " \t\n\r"
 Place = tuple[int, int, str]
@@ -16,18 +16,18 @@ Places = frozenset[Place]
 
 @dataclass(slots=True)
 class AutomatonState:
-    """The possible next characters: those that lead to another state (by its number), and those that end the text,
-    with what follows."""
+    """The possible next characters: those that lead to another state, and those that end the text, with the place in its
+    `goto` of what follows."""
 
     on: list[tuple[Chars, int]] = field(default_factory=list[tuple[Chars, int]])
-    out: list[tuple[str, Node]] = field(default_factory=list[tuple[str, Node]])
+    out: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
 
 
 class _Search:
     """Searches for all patterns at once."""
 
     def __init__(self, text: Text) -> None:
-        self.goto = [node for _, node in text.goto]
+        self.goto = len(text.goto)
         self.patterns: list[Pattern] = [tuple(word) for word, _ in text.goto]
         self.patterns += [*text.barred, *text.not_first]
         anchored = len(self.patterns) - len(text.not_first)
@@ -50,7 +50,7 @@ class _Search:
                 todo.append((n, i + 1, ""))
         return frozenset(reached)
 
-    def step(self, places: Places, c: str) -> Places | Node | None:
+    def step(self, places: Places, c: str) -> Places | int | None:
         """Where a character leads: to other places, out of the text, or nowhere."""
         nexts: set[Place] = set()
         for n, i, left in places:
@@ -62,14 +62,28 @@ class _Search:
                 nexts.add((n, i + 1, "") if may else (n, i, ""))
         done = sorted(n for n, i, _ in nexts if i == len(self.patterns[n]))
         if done:
-            return self.goto[done[0]] if done[0] < len(self.goto) else None
+            return done[0] if done[0] < self.goto else None
         return self._closure(nexts) | self.everywhere
 
 
-@lru_cache(64)
-def automaton(text: Text) -> tuple[AutomatonState, ...]:
-    """The states of a text, the first one first. If the text may end anywhere, it may end in each state. Most texts of a
-    dialect are the same whatever the tools, so they are kept."""
+_automata = BoundedCache[Text, list[AutomatonState]](8_000_000)
+"""Automata by their texts, without what follows. Most texts of a dialect are the same whatever the tools."""
+EACH, BY_CHARACTER = 1_000, 200
+"""Bytes of a state, and of a character that it tells apart."""
+
+
+def automaton(text: Text) -> list[AutomatonState]:
+    """The states of a text, the first one first. If the text may end anywhere, it may end in each state."""
+    words = replace(text, goto=tuple((word, EMPTY) for word, _ in text.goto))
+    states = _automata.get(words)
+    if states is None:
+        states = _states(words)
+        characters = sum(len(among.ranges) for state in states for among, _ in state.on)
+        _automata.put(words, states, EACH * len(states) + BY_CHARACTER * characters)
+    return states
+
+
+def _states(text: Text) -> list[AutomatonState]:
     search = _Search(text)
     numbers = {search.start: 0}
     todo, states = [search.start], list[AutomatonState]()
@@ -95,4 +109,4 @@ def automaton(text: Text) -> tuple[AutomatonState, ...]:
                 numbers[there] = len(numbers)
                 todo.append(there)
             state.on.append((among, numbers[there]))
-    return tuple(states)
+    return states

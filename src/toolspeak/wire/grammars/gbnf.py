@@ -37,10 +37,11 @@ class _Gbnf(Notation):
         states = automaton(text)
         name = f"text-{len(self.names)}"
         self.names[name] = name
-        rest = {then: self.node(then) for _, then in text.goto}
+        nodes = [then for _, then in text.goto]
+        rest = {then: self.node(then) for then in nodes}
         for i, state in enumerate(states):
             options = [f"{char_class(among)} {name}-{there}" for among, there in state.on]
-            options += [f"{self.literal(c)} {rest[then]}" for c, then in state.out]
+            options += [f"{self.literal(c)} {rest[nodes[place]]}" for c, place in state.out]
             options += ['""'] if text.end else []
             self.lines.append(f"{name}-{i} ::= {' | '.join(options)}")
         return f"{name}-0"
