@@ -263,7 +263,7 @@ class _Paused:
     def _check_tool(self, one: Pending, box: Toolbox) -> None:
         """Raises StaleApproval if the tool differs from the one that was shown."""
         if one.tool not in box:
-            raise _stale(one, f"there is no such tool. There are: {listed([tool.name for tool in box])}")
+            raise _stale(one, f"there is no such tool. There are: {listed([tool.name for tool in box]) or 'none'}")
         if (definition := definition_digest(box[one.tool])) != one.definition:
             raise _stale(one, f"the tool's definition has changed, from {one.definition} to {definition}")
 

@@ -37,6 +37,16 @@ def test_an_id_that_can_be_read_stays(tmp_path: Path) -> None:
     assert ids(tmp_path / "in.jsonl", tmp_path / "jsonl") == ["a*", f"{PREFIX}*", "7*", f"{PREFIX}*", f"{PREFIX}*"]
 
 
+def test_no_line_of_json_is_read_in_another_encoding(tmp_path: Path) -> None:
+    """A line that begins like UTF-16 or UTF-32 is not UTF-8, and the lines around it are read."""
+    mark, line = "\ufeff", '{"id": "x", "text": "y"}'
+    other = [text.encode(form) for text in (line, mark + line) for form in ("utf-16-le", "utf-32-be")]
+    long = json.dumps({"id": "a", "text": "b" * 1_000}).encode()  # a file that begins so is not UTF-16
+    lines = [long, b"\xff\xfe", b"\xfe\xff\x00", *other, b'{"id": "c", "text": "d"}']
+    (tmp_path / "in.jsonl").write_bytes(b"\n".join(lines))
+    assert ids(tmp_path / "in.jsonl", tmp_path / "out") == ["a", *[f"{PREFIX}*"] * 6, "c"]
+
+
 def test_a_field_after_a_wrong_delimiter_is_no_id(tmp_path: Path) -> None:
     source = csv(tmp_path / "in.csv", "one, two,a", "three,b", header="text,id")
     assert ids(source, tmp_path / "out") == [f"{PREFIX}*", "b"]

@@ -405,6 +405,7 @@ def test_half_a_line_at_the_end(tmp_path: Path, caplog: pytest.LogCaptureFixture
         (LINE.encode()[:60], r"line 1.*expected JSON.*the file ends within this line: was it cut\?"),
         (b"\x89PNG\x00\xff\xfe", "line 1.*expected JSON"),
         (b"\x89PNG\r\n\x1a\n\x00\xff", "line 1.*expected JSON"),
+        ("\ufeff{}".encode("utf-16-le"), "line 1.*expected JSON in UTF-8: byte 0xff at offset 0"),
     ],
 )
 def test_a_file_without_a_whole_line(tmp_path: Path, content: bytes, why: str) -> None:

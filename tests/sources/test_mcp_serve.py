@@ -219,6 +219,24 @@ def test_it_ends_with_its_input_and_writes_the_protocol_alone(functions: Path) -
     assert b"printed while it is loaded" in done.stderr
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+def test_streams_that_are_closed_or_full(functions: Path) -> None:
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}) + "\n"
+    command = f"{shlex.join([*TOOLSPEAK, 'mcp', '--tools', str(functions)])} "
+    expected = {
+        "<&-": (2, "error: standard input is closed"),
+        ">&-": (2, "error: standard output is closed"),
+        ">/dev/full": (1, "error: [Errno 28] No space left on device"),
+        "| true": (0, ""),
+    }
+    for streams, (code, words) in expected.items():
+        shell = ["bash", "-o", "pipefail", "-c", command + streams]
+        done = subprocess.run(shell, input=asked, text=True, capture_output=True, timeout=800)
+        told = done.stderr.replace("printed while it is loaded", "").strip()
+        assert (done.returncode, told) == (code, words), streams
+
+
 @contextmanager
 def over_http(functions: Path) -> Iterator[str]:
     command = ["mcp", "--tools", str(functions), "--http", "127.0.0.1:0"]

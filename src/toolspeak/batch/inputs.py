@@ -167,18 +167,20 @@ def _skip_line(file: IO[bytes]) -> None:
 
 def _json_item(line: bytes, where: str) -> Item:
     try:
-        value: Any = json.loads(line)
+        text = line.decode()  # not by `json`, which guesses another encoding from the first bytes
     except UnicodeDecodeError as error:
         problem = f"not UTF-8: byte 0x{line[error.start]:02x} at offset {error.start}"
         text = line.decode("utf-8", "surrogateescape")
         return Item(_readable_columns(text), where, problem, text)
+    try:
+        value: Any = json.loads(text)
     except json.JSONDecodeError as error:
         problem = f"not JSON: {error.msg.removesuffix(' at')} at column {error.colno}"
-        return Item(None, where, problem, line.decode())
+        return Item(None, where, problem, text)
     except (ValueError, RecursionError) as error:
         return Item(None, where, f"not JSON: {error}")
     if not isinstance(value, dict):
-        return Item(None, where, f"expected a JSON object, received {type(value).__name__}", line.decode())
+        return Item(None, where, f"expected a JSON object, received {type(value).__name__}", text)
     return Item(cast("dict[str, Any]", value), where)
 
 

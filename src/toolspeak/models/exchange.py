@@ -231,7 +231,9 @@ def write_line(exchange: Exchange, redaction: Redaction = PLAIN) -> bytes:
 def read_line(line: bytes, number: int = 0) -> Exchange:
     """Return the exchange in a line with that number. Raises ValueError, KeyError or TypeError for an invalid line."""
     try:
-        row: Any = json.loads(line)
+        row: Any = json.loads(line.decode())  # `json` would guess another encoding from the first bytes
+    except UnicodeDecodeError as error:
+        raise ValueError(f"expected JSON in UTF-8: byte 0x{line[error.start]:02x} at offset {error.start}") from None
     except ValueError as error:
         raise ValueError(f"expected JSON: {error}") from None
     if not isinstance(row, dict) or "version" not in row:

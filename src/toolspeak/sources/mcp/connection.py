@@ -9,13 +9,14 @@ import os
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ...api.upstream_errors import excerpt
 from ...errors import MissingExtra, ToolError, UsageError
 from ...schema.nonblocking_json import dumps
 from ...secret_removal import Secrets
 from .config import NO_SDK, McpAddress
+from .error_groups import first_error
 from .limits import LARGEST, current
 from .logins import login_hint
 from .stdio import by_stdio
@@ -138,7 +139,7 @@ class Connection:
                 finally:
                     listening.cancel()
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - passed on to those who wait
-            leaf = _leaf(error)
+            leaf = first_error(error)
             log.info("%s: the connection ended: %s", self.address.description, self.reason(_text_of(leaf)))
             if not self.ready.done():
                 self.ready.set_exception(self._failure(leaf))
@@ -301,11 +302,3 @@ async def listed(client: Client) -> list[dict[str, Any]]:
 
 def _text_of(error: BaseException) -> str:
     return str(error) or type(error).__name__
-
-
-def _leaf(error: BaseException) -> BaseException:
-    """Return the first actual error in an exception group."""
-    while isinstance(error, BaseExceptionGroup):
-        inner = cast("tuple[BaseException, ...]", error.exceptions)
-        error = next((one for one in inner if not isinstance(one, asyncio.CancelledError)), inner[0])
-    return error

@@ -20,6 +20,7 @@ from ...schema.nonblocking_json import loads_or
 from ...tool_results import jsonable, message_of
 from ...toolbox import Toolbox
 from ...types import Tool
+from .error_groups import first_error
 
 if TYPE_CHECKING:
     from mcp.server import Server
@@ -143,7 +144,13 @@ async def _beat(session: Any) -> None:
 
 
 def serve_stdio(box: Toolbox, name: str = "toolspeak", policy: Policy | None = None) -> None:
-    """Serve until standard input ends or a signal arrives. What tools print goes to standard error."""
+    """Serve until standard input ends or a signal arrives. What tools print goes to standard error.
+
+    Raises UsageError if one of both streams is closed, and OSError if standard output cannot be written.
+    """
+    for stream, which in ((sys.stdin, "input"), (sys.stdout, "output")):
+        if stream is None:  # pyright: ignore[reportUnnecessaryComparison] - so it is if it was closed before the start
+            raise UsageError(f"standard {which} is closed")
     server = build_server(box, name, policy)
     asyncio.run(_until_signal(lambda: _stdio(server)))
 
@@ -151,10 +158,13 @@ def serve_stdio(box: Toolbox, name: str = "toolspeak", policy: Policy | None = N
 async def _stdio(server: Server[Any]) -> None:
     from mcp.server.stdio import stdio_server
 
-    async with stdio_server() as (reading, writing):
-        # Text that tools print would stay in the buffer and reach the wire later, so it is diverted at once.
-        with contextlib.redirect_stdout(sys.stderr):
-            await server.run(reading, writing, server.create_initialization_options())
+    try:
+        async with stdio_server() as (reading, writing):
+            # Text that tools print would stay in the buffer and reach the wire later, so it is diverted at once.
+            with contextlib.redirect_stdout(sys.stderr):
+                await server.run(reading, writing, server.create_initialization_options())
+    except BaseExceptionGroup as several:
+        raise first_error(several) from None
 
 
 async def _until_signal(serve: Callable[[], Any]) -> None:
@@ -185,6 +195,10 @@ async def _until_signal(serve: Callable[[], Any]) -> None:
 @contextlib.contextmanager
 def quiet() -> Generator[None]:
     """Reserve standard output for the protocol: anything else that is written to it goes to standard error."""
+    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+        return
     sys.stdout.flush()
     stdout = os.dup(1)
     os.dup2(2, 1)
