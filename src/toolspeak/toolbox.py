@@ -94,6 +94,8 @@ class Toolbox:
             else:
                 flat += as_tools(one) or ()
         self._tools: dict[str, AnyTool] = unique(flat)
+        if not isinstance(inject, Mapping | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"inject: expected a dict of values by parameter, received {type(inject).__name__}")
         self.inject.update(inject or {})
 
     @classmethod

@@ -20,7 +20,7 @@ from .models.base import Around, Model
 from .models.fallback import look
 from .models.reask_policy import ReaskPolicy, reask_policy
 from .models.resolve import check_run_options, model as named_model
-from .models.sampling import check_options, checked_function, checked_setting, sampling
+from .models.sampling import check_options, checked_flag, checked_function, checked_setting, sampling
 from .models.tool_calling import calling
 from .plan import checked_text, conclude as concluding, decide as deciding
 from .plan.effects import Plan, Run
@@ -125,8 +125,7 @@ class Job:
 
     def again(self, tries: int | None) -> ReaskOptions:
         """How a reply is asked for again. The default is 3 tries, or as many as give each strategy its turn."""
-        if tries is not None and tries < 1:
-            raise UsageError(f"tries: expected 1 or more, received {tries}")
+        tries = checked_setting("tries", tries)
         strategies = self.reask.strategies
         return {
             "tries": max(3, 1 + len(strategies)) if tries is None else tries,
@@ -167,7 +166,7 @@ def job(prompt: Prompt, tools: Any, options: Options) -> Job:
         messages=conversation(prompt, options.get("system")),
         tools=tuple(box),
         choice=options.get("choice", "auto"),
-        parallel=options.get("parallel", True),
+        parallel=checked_flag("parallel", options.get("parallel", True)),
         max_tokens=settings.max_tokens,
         temperature=settings.temperature,
         seed=checked_setting("seed", options.get("seed")),

@@ -53,6 +53,14 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "retries": (lambda: ts.model(SERVER, retries=-1), "retries: expected a whole number from 0"),
     "look": (lambda: ts.model(SERVER, look="no"), "look: expected True or False, received 'no'"),  # type: ignore[arg-type]
     "a dialect's file": (lambda: ts.model(SERVER, dialect="acorn.py"), "a file is read by --dialect.*give the Dialect"),
+    "tries, a text": (lambda: ts.decide("Hi", tries="3"), "tries: expected a whole number from 1, received '3'"),  # type: ignore[arg-type]
+    "tries": (lambda: ts.extract("Hi", int, tries=0), "tries: expected a whole number from 1, received 0"),
+    "tries, a half": (lambda: ts.call("Hi", tools=[weather], tries=1.5), "tries: expected a whole number"),  # type: ignore[arg-type]
+    "parallel": (lambda: ts.run("Hi", parallel="no"), "parallel: expected True or False, received 'no'"),  # type: ignore[arg-type]
+    "reask": (lambda: ts.run("Hi", reask=5), "reask: expected words and models, received int"),  # type: ignore[arg-type]
+    "key": (lambda: ts.model(SERVER, key=5), "key: expected a text, received int"),  # type: ignore[arg-type]
+    "inject": (lambda: ts.Toolbox(weather, inject=["a"]), "inject: expected a dict of values.*, received list"),  # type: ignore[arg-type]
+    "an MCP server": (lambda: ts.mcp(None), "which MCP server.*Expected a command line"),  # type: ignore[arg-type]
     "approve": (lambda: ts.run("Hi", tools=[weather], approve=True), "approve: expected a function, received True"),  # type: ignore[arg-type]
     "a toolbox's approve": (
         lambda: asyncio.run(ts.Toolbox(weather).arun([], approve="yes")),  # type: ignore[arg-type]

@@ -43,11 +43,10 @@ def reask_policy(strategies: Sequence[str | Model] | None, model: Model) -> Reas
         return ReaskPolicy(inner.strategies, {name: model.around(other) for name, other in inner.others.items()})
     if strategies is None:
         return ReaskPolicy(usual(model.capabilities))
-    written = [strategies] if isinstance(strategies, str) else strategies
     ordered: list[ReaskStrategy] = []
     others: dict[str, Model] = {}
     by, voice = "", model
-    for one in written:
+    for one in _listed(strategies):
         kind, name = _read(one)
         if kind in ("dialect", "model"):
             other = (
@@ -63,6 +62,15 @@ def reask_policy(strategies: Sequence[str | Model] | None, model: Model) -> Reas
             others[by] = voice
         ordered.append(ReaskStrategy(kind, by, "scored" in voice.capabilities))
     return ReaskPolicy(tuple(ordered), others)
+
+
+def _listed(strategies: str | Sequence[str | Model]) -> Sequence[str | Model]:
+    """The strategies, also of one word. Raises UsageError for what is no list."""
+    if isinstance(strategies, str):
+        return [strategies]
+    if not isinstance(strategies, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"reask: expected words and models, received {type(strategies).__name__}; {_known()}")
+    return strategies
 
 
 def _read(one: str | Model) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from ..schema.suggestions import did_you_mean, near
 from .base import Model
 from .http.address import USERINFO
 from .http.providers import PROVIDERS
-from .sampling import NONE, check_options, sampling
+from .sampling import NONE, check_options, checked_flag, sampling
 from .strategy import Preferences, by_its_name
 from .tool_calling import adapted
 
@@ -68,8 +68,7 @@ def model(
     many tokens the model reads and writes at once, if its server does not report it. Raises UnknownModel for a name
     that means none, UsageError for a setting that cannot be.
     """
-    if not isinstance(look, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UsageError(f"look: expected True or False, received {look!r:.80}")
+    checked_flag("look", look)
     chosen = name if name is not None else os.environ.get(VARIABLE) or DEFAULT
     settings = {"temperature": temperature, "max_tokens": max_tokens, "top_p": top_p, "top_k": top_k}
     defaults = sampling(settings | {"extra_body": extra_body})

@@ -23,7 +23,12 @@ RANGES: Mapping[str, tuple[type, float, float, str]] = {
     "top_k": (int, -1, 100_000, "a whole number from -1"),
 }
 """The valid values of each setting; the gateway has the same bounds."""
-SEEDS = (int, -(2**63), 2**63 - 1, "a whole number")
+NUMBERS: dict[str, tuple[type, float, float, str]] = {
+    **RANGES,
+    "seed": (int, -(2**63), 2**63 - 1, "a whole number"),
+    "tries": (int, 1, 1_000_000, "a whole number from 1"),
+}
+"""Those of all options that are numbers."""
 NAMES = (*RANGES, "extra_body")
 """The settings of this module."""
 WRITTEN = frozenset({
@@ -66,7 +71,7 @@ def sampling(options: Mapping[str, Any]) -> Sampling:
 
 def checked_setting(name: str, value: Any) -> Any:
     """Return the value of a setting. Raises UsageError for an invalid one."""
-    kind, least, most, expected = RANGES.get(name, SEEDS)
+    kind, least, most, expected = NUMBERS[name]
     if value is None:
         return None
     fits = isinstance(value, int | kind) and not isinstance(value, bool) and isfinite(value) and least <= value <= most
@@ -93,6 +98,13 @@ def check_options(options: Collection[str], known: Collection[str], who: str) ->
         if name not in known:
             meant = did_you_mean(near(name, known))
             raise UsageError(f"{name}: unknown option of {who}.{meant} The options are {', '.join(known)}")
+
+
+def checked_flag(name: str, value: Any) -> bool:
+    """The value of an option that is True or False. Raises UsageError for anything else."""
+    if isinstance(value, bool):
+        return value
+    raise UsageError(f"{name}: expected True or False, received {value!r:.80}")
 
 
 def checked_function(name: str, value: Any) -> Any:

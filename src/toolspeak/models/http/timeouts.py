@@ -41,6 +41,8 @@ def tries_again(value: int) -> int:
 def clean_key(key: str) -> str:
     """Return a key without the line break at the end of a file. Raises UsageError for characters that no header can
     carry."""
+    if not isinstance(key, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"key: expected a text, received {type(key).__name__}")
     key = key.strip()
     if not key.isascii() or not key.isprintable():
         raise UsageError(

@@ -99,7 +99,7 @@ def _address(server: Any) -> McpAddress:
     elif isinstance(server, os.PathLike):
         words = [os.fspath(cast("os.PathLike[str]", server))]
     else:
-        words = [str(word) for word in server]
+        words = [str(word) for word in cast("Iterable[object]", server)] if isinstance(server, Iterable) else []
     if "://" in "".join(words[:1]):
         raise UsageError(f"{short(words[0])} is not an address; expected http://host:port/path")
     if not words:
