@@ -331,7 +331,8 @@ class Toolbox:
         similar = near(call.name, self._tools)
         names = listed(self._tools) or "none"
         expected = f"one of {names}" if self._tools else "no call"
-        message = f"there is no tool {short(call.name)}.{did_you_mean(similar)} The tools are: {names}"
+        missing = f"there is no tool {short(call.name)}.{did_you_mean(similar)}"
+        message = f"{missing if call.name.strip() else 'the call has no name of a tool.'} The tools are: {names}"
         problem = Problem("", expected, short(call.name), message)
         return UnknownTool(message, call=call, problems=[problem], near=similar)
 

@@ -7,10 +7,15 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import aiohttp
 import anthropic
 import openai
 import pytest
+from aiohttp import web
 
+from listening import listening
+from replies import delta, frames
+from toolspeak.gateway.config.settings import ModelSettings
 from toolspeak.models.scripted import Scripted
 from toolspeak.models.speaker import Speaker
 
@@ -118,3 +123,55 @@ def test_the_texts_of_two_attempts_are_apart_in_a_stream(serve_models: Callable[
     assert "".join(delta.get("reasoning_content") or "" for delta in deltas) == "Hm.\n\nOh."
     (whole,) = asyncio.run(go(False))
     assert json.loads(whole)["choices"][0]["message"]["content"] == "It is sunny."
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_a_call_of_the_server_without_a_name_is_asked_again(serve_models: Callable[..., Any], stream: bool) -> None:
+    """The tools are in the prompt, and the server reads a call of its own all the same."""
+    named = {"name": "weather", "arguments": '{"city": "Xiamen"}'}
+    functions = iter([{**named, "name": None}, named])
+
+    async def upstream(request: web.Request) -> web.StreamResponse:
+        if not request.path.endswith("/chat/completions"):
+            return web.json_response({"error": "no such page"}, status=404)
+        calls = [{"index": 0, "id": "a", "type": "function", "function": next(functions)}]
+        return web.Response(
+            body=frames(delta(tool_calls=calls), delta("tool_calls"), "[DONE]"), content_type="text/event-stream"
+        )
+
+    async def go() -> list[str]:
+        async with listening(upstream) as url:
+            settings = ModelSettings("m", (f"{url}/v1#up",), mode="chat", dialect="hermes")
+            async with serve_models(m=settings) as running:
+                return await chat(running.url, stream)
+
+    text = "".join(asyncio.run(go()))
+    assert ("weather" in text, "unnamed" in text, next(functions, None)) == (True, False, None)
+
+
+def test_a_clients_call_without_a_name_is_refused_with_its_place(serve_models: Callable[..., Any]) -> None:
+    user: Any = {"role": "user", "content": "Weather?"}
+
+    def bodies(**name: Any) -> dict[str, tuple[Any, str]]:
+        called = {"function": {"arguments": "{}", **name}, "id": "a", "type": "function"}
+        chat_body = {"messages": [user, {"role": "assistant", "content": "", "tool_calls": [called]}]}
+        item = {"type": "function_call", "call_id": "a", "arguments": "{}", **name}
+        block: dict[str, Any] = {"type": "tool_use", "id": "a", "input": {}, **name}
+        return {
+            "/v1/chat/completions": (chat_body, "messages.1.tool_calls.0.function.name"),
+            "/api/chat": ({**chat_body, "stream": False}, "messages.1.tool_calls.0.function.name"),
+            "/v1/responses": ({"input": [user, item]}, "input.1.name"),
+            "/v1/messages": (
+                {"max_tokens": 9, "messages": [user, {"role": "assistant", "content": [block]}, user]},
+                "messages.1.content.0.name",
+            ),
+        }
+
+    async def go() -> None:
+        async with serve_models(m=Scripted(["Dry."], repeat=True)) as running, aiohttp.ClientSession() as session:
+            for name in ({}, {"name": None}, {"name": ""}, {"name": " "}, {"name": 7}):
+                for path, (body, place) in bodies(**name).items():
+                    async with session.post(running.url + path, json={"model": "m", **body}) as response:
+                        assert (response.status, place in await response.text()) == (400, True), (path, name)
+
+    asyncio.run(go())

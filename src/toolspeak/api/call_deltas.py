@@ -96,8 +96,7 @@ class CallStream:
         message has had: two calls of a message are two, also if the server gave them one id.
         """
         self._message += not fresh
-        key, name = key if isinstance(key, str) else "", name if isinstance(name, str) else ""
-        text = _text(arguments)
+        key, name, text = key if isinstance(key, str) else "", _name(name), _text(arguments)
         call = self._find(index, key, name, text, fresh)
         if key and not call.id:
             self.hold(len(key))
@@ -209,6 +208,11 @@ class CallStream:
         if not call.name:
             self.note(Note("call-without-name", call.sent_id))
         return [*events, CallEnd(whole, late)]
+
+
+def _name(name: Any) -> str:
+    """The name of a tool; "" for a blank text, and for anything else."""
+    return name if isinstance(name, str) and not name.isspace() else ""
 
 
 def _text(arguments: Any) -> str:

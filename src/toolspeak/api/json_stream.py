@@ -35,6 +35,15 @@ def records(value: Any) -> list[Payload]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
 
 
+def entries(value: Any) -> list[Payload]:
+    """Return the objects in a JSON list, with an empty one in place of each other value; a value that is no list counts as
+    a list of one. None and other empty values have none."""
+    if not value:
+        return []
+    items: list[Any] = value if isinstance(value, list) else [value]
+    return [item if isinstance(item, dict) else {} for item in items]  # pyright: ignore[reportUnknownVariableType]
+
+
 def record(value: Any) -> Payload:
     """Return a JSON object; an empty one for any other value."""
     return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType] - a cast takes time

@@ -1,9 +1,15 @@
 """Checks a model's calls against the offered tools and coerces their arguments. Builds the messages for replies,
-results and errors."""
+results and errors.
+
+A server may send a call without a name, or with one that no tool can have. Servers and chat templates refuse a
+conversation with such a name. So the conversation has another one in its place (`told_name`), and the result of the call
+says what the model wrote.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf
@@ -22,6 +28,12 @@ from ..types import Message, Note, Problem, Reply, Tool, ToolCall, Usage
 from ..wire.reading.doubtful import DOUBTFUL, DRAFTED
 from ..wire.reading.reply_size_limits import CALL_VALUES
 
+UNNAMED = "unnamed"
+"""What stands in a conversation for the name of a call that has none."""
+LONGEST_NAME = 128
+"""Characters of the longest name that a tool can have."""
+_FOREIGN = re.compile(r"[^\w.\-/:]+")
+"""Matches characters that the name of no tool has."""
 AT_LIMIT = Note("cut-call", "the reply reached the limit of its tokens")
 """The note of a call that the server cut because the reply reached `max_tokens`, or the end of the context."""
 
@@ -73,6 +85,8 @@ def _unbuildable(tool: Tool[..., Any], arguments: Mapping[str, Any], injected: M
 def unknown(name: str, names: Sequence[str]) -> Problem:
     """The problem of a name that is not offered."""
     offered = listed(names) or "none"
+    if not name.strip():
+        return Problem("", f"one of: {offered}", name, f"The call has no name of a tool. The tools are: {offered}.")
     hint = did_you_mean(near(name, names))
     return Problem("", f"one of: {offered}", name, f"There is no tool {name!r}.{hint} The tools are: {offered}.")
 
@@ -167,10 +181,20 @@ def assistant(reply: Reply) -> Message:
         message["reasoning_content"] = reply.thought
     if reply.calls:
         message["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments_text(call)}}
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": told_name(call), "arguments": arguments_text(call)},
+            }
             for call in reply.calls
         ]
     return message
+
+
+def told_name(call: ToolCall) -> str:
+    """The name of a call in a conversation: its own, or what is nearest to it among the names that a tool can have."""
+    legal = _FOREIGN.sub("_", call.name.strip()[:LONGEST_NAME])
+    return legal if legal.strip("_") else UNNAMED
 
 
 def arguments_text(call: ToolCall) -> str:
@@ -188,4 +212,4 @@ def written(call: ToolCall) -> str:
 
 def answer(call: ToolCall, text: str) -> Message:
     """A tool result as a message."""
-    return {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": text}
+    return {"role": "tool", "tool_call_id": call.id, "name": told_name(call), "content": text}

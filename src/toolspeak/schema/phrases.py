@@ -145,9 +145,11 @@ _LIMITS = {
 PATTERN = 200
 """Characters of a pattern in a message."""
 
+NOT_BLANK = r"\S"
 PATTERNS = {
     DECIMAL: "a decimal number such as 1.10",
     NAIVE: "a date and time without a zone such as 2026-01-31T09:30:00",
+    NOT_BLANK: "a string that is not blank",
 }
 """What the patterns that toolspeak itself writes into schemas mean."""
 

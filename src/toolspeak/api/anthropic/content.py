@@ -342,7 +342,11 @@ def _blocks_in(content: Any, path: str) -> list[Payload]:
 
 def _read_call(block: Payload, path: str) -> Payload:
     arguments = nonblocking_json.dumps(record(block.get("input")))
-    name = full_name(block.get("toolset_name"), need(block, "name", path))
+    own = need(block, "name", path)
+    if not own.strip():
+        where = f"{path}.name"
+        raise Refused(f"{where}: expected the name of a tool, got {own[:100]!r}", code="invalid_value", param=where)
+    name = full_name(block.get("toolset_name"), own)
     function = {"name": name, "arguments": arguments}
     return {"id": need(block, "id", path), "type": "function", "function": function}
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ...events import Event
 from ...types import Finish, Usage
-from ..json_stream import Payload, record, records
+from ..json_stream import Payload, entries, record, records
 from ..stream_reader import StreamReader, count
 
 FINISH: dict[str, Finish] = {"stop": "stop", "length": "length", "limit": "length"}
@@ -26,7 +26,7 @@ class ReplyReader(StreamReader):
 
     def _message(self, message: Payload) -> list[Event]:
         events = self._words(message.get("thinking"), message.get("content"))
-        for call in records(message.get("tool_calls")):
+        for call in entries(message.get("tool_calls")):
             function = record(call.get("function"))
             events += self._calls.add(
                 key=call.get("id"), name=function.get("name"), arguments=function.get("arguments"), fresh=True

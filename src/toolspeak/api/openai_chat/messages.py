@@ -7,12 +7,13 @@ from typing import cast
 
 from ...errors import Refused
 from ...schema import nonblocking_json
+from ...schema.phrases import NOT_BLANK
 from ...types import Message, Schema
 from ..field_schemas import TEXT, cannot
 from ..json_stream import Payload, record, records
 
 ID: Schema = {"type": "string", "minLength": 1, "maxLength": 512}
-NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 256}
+NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 256, "pattern": NOT_BLANK}
 ARGUMENTS: Schema = {"type": ["string", "object", "null"]}
 CALL: Schema = {
     "type": "object",

@@ -12,7 +12,7 @@ from typing import Any
 from ...errors import ServerFailed
 from ...events import Event, Logprobs, Noted, TextDelta, ThoughtDelta
 from ...types import Finish, Note, Usage
-from ..json_stream import Payload, first_record, record, records
+from ..json_stream import Payload, entries, first_record, record, records
 from ..stream_reader import StreamReader, count
 from ..token_logprobs import read_token_logprobs
 from ..upstream_errors import excerpt_of
@@ -112,9 +112,10 @@ class ReplyReader(StreamReader):
 
 
 def _calls(delta: Payload) -> list[Payload]:
-    """Return the calls of a message. Some servers send only the older field, others send both for one call."""
+    """Return the calls of a message. Some servers send only the older field, others send both for one call. What is no
+    object is a call without a name and arguments, so that the model is told of it."""
     calls, older = delta.get("tool_calls"), delta.get("function_call")
-    if calls := records(calls) if calls else []:
+    if calls := entries(calls):
         return calls
     older = record(older) if older else {}
     return [{"index": 0, "function": older}] if older else []

@@ -156,6 +156,8 @@ class _ItemReader:
         for name in ("call_id", "name", field):
             if not isinstance(item.get(name), str):
                 raise _wrong(f"{at}.{name}", "a text", item.get(name))
+        if not item["name"].strip():
+            raise _wrong(f"{at}.name", "the name of a tool", item["name"])
         text = item[field] if field == "arguments" else nonblocking_json.dumps({"input": item[field]})
         self._add_call(item, full_name(item.get("namespace"), item["name"]), text)
 
