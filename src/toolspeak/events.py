@@ -47,8 +47,8 @@ class ArgumentsDelta:
 @dataclass(slots=True, unsafe_hash=True)
 class CallEnd:
     """The open call ends. `whole` is False if its text was cut or broke off. `id` is set if the id comes after the
-    arguments. A later note with the rule `unbalanced-closers` or `drafted-call` says that no call before it is
-    whole."""
+    arguments. A later note with the rule `unbalanced-closers`, `drafted-call` or `two-readings` says that no call before it
+    is whole."""
 
     whole: bool = True
     id: str | None = None

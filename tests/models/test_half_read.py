@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+from itertools import product
 
 import pytest
 
 import toolspeak as ts
-from half_read import CASES, ORDERS, Case, Order, half_reading
+from half_read import CASES, ORDERS, Case, Order, call, half_reading
 from toolspeak.events import ArgumentsDelta, CallStart, TextDelta
 
 KNOWN, UNKNOWN = "Qwen2.5-7B-Instruct", "mine"
@@ -25,6 +26,7 @@ def weather(city: str) -> str:
 
 
 TOOLS = (ts.tool(weather),)
+REQUEST = ts.Request([{"role": "user", "content": "Weather?"}], TOOLS)
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -56,5 +58,67 @@ def test_a_note_says_that_a_call_was_told_twice() -> None:
             assert note.startswith(
                 "the server left a call in the text (1 sent as a call as well, counted once); read as"
             )
+
+    asyncio.run(main())
+
+
+def test_so_it_is_if_the_tools_are_in_the_prompt() -> None:
+    """The server got no tools, and reads calls all the same: its calls come while the dialect's reader has one open."""
+
+    async def main() -> None:
+        for (kind, case), order in product(CASES.items(), ORDERS):
+            async with half_reading(case, order) as url:
+                model = ts.model(f"{url}#{UNKNOWN}", dialect="hermes")
+                reply = ts.collect([event async for event in model.stream(REQUEST)])
+                cities = sorted(call.arguments["city"] for call in reply.calls)
+                assert (cities, all(call.whole for call in reply.calls)) == (sorted(case.cities), True), (kind, order)
+                finish = "tool_calls" if case.cities else "stop"
+                assert (reply.text.strip(), reply.finish) == (case.text, finish), (kind, order)
+                told = [note.detail for note in reply.notes if note.rule == "call-in-text"]
+                assert bool(told) == ("Rome" in (case.message["content"] or "") and bool(case.message["tool_calls"]))
+
+    asyncio.run(main())
+
+
+READINGS = {
+    "white space": ('{"city": "Rome"}', '{"city": " Rome\\n"}'),
+    "an argument more": ('{"city": "Rome"}', '{"city": "Rome", "day": "today"}'),
+    "an argument less": ('{"city": "Rome", "day": "today"}', '{"city": "Rome"}'),
+    "no arguments": ('{"city": "Rome"}', "null"),
+    "a cut call": ('{"city": "Rome"}', '{"city": "Ro'),
+    "two that were cut": ('{"city": "Rome', '{"city": "Ro'),
+}
+"""The arguments in the text, and those of the server's own call."""
+
+
+def test_two_readings_of_one_call_run_neither() -> None:
+    async def main() -> None:
+        for (kind, (text, own)), order in product(READINGS.items(), ORDERS):
+            written = f'<tool_call>\n{{"name": "weather", "arguments": {text}}}\n</tool_call>'
+            case = Case({"content": written, "tool_calls": [call("Rome", own)]}, "", ())
+            async with half_reading(case, order) as url:
+                for model in (ts.model(f"{url}#{KNOWN}"), ts.model(f"{url}#{UNKNOWN}", dialect="hermes")):
+                    reply = ts.collect([event async for event in model.stream(REQUEST)])
+                    assert [one.whole for one in reply.calls] == [False] * len(reply.calls), (kind, order)
+                    assert "two-readings" in [note.rule for note in reply.notes], (kind, order)
+
+    asyncio.run(main())
+
+
+def test_a_number_that_one_reading_has_as_a_text_makes_no_second_call() -> None:
+    def wait(seconds: int, quietly: bool = False) -> str:
+        """Waits."""
+        return f"waited {seconds}"
+
+    written = '<tool_call>\n{"name": "wait", "arguments": {"seconds": 5, "quietly": true}}\n</tool_call>'
+    own = {"index": 0, "id": "a", "function": {"name": "wait", "arguments": '{"quietly": "true", "seconds": "5"}'}}
+    case = Case({"content": written, "tool_calls": [own]}, "", ())
+
+    async def main() -> None:
+        for order in ORDERS:
+            async with half_reading(case, order) as url:
+                for model in (ts.model(f"{url}#{KNOWN}"), ts.model(f"{url}#{UNKNOWN}", dialect="hermes")):
+                    reply = await ts.adecide("Wait!", tools=[wait], model=model)
+                    assert [call.arguments for call in reply.calls] == [{"seconds": 5, "quietly": True}]
 
     asyncio.run(main())

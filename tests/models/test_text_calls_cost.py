@@ -15,11 +15,11 @@ from properties import rotated
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta
 from toolspeak.models import unread_calls
 from toolspeak.models.calls_in_text import Listener
-from toolspeak.models.doubled_calls import DoubledCalls
 from toolspeak.models.http import Http
 from toolspeak.models.native import Native
 from toolspeak.models.scripted import Scripted
 from toolspeak.models.speaker import Speaker
+from toolspeak.plan.doubled_calls import DoubledCalls
 from toolspeak.schema import nonblocking_json
 from toolspeak.types import Request
 

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from ..errors import ModelError, ServerFailed
 from ..schema.nonblocking_json import LARGE, VALUES, as_list, dumps, loads
@@ -40,8 +40,8 @@ def entries(value: Any) -> list[Payload]:
     a list of one. None and other empty values have none."""
     if not value:
         return []
-    items: list[Any] = value if isinstance(value, list) else [value]
-    return [item if isinstance(item, dict) else {} for item in items]  # pyright: ignore[reportUnknownVariableType]
+    items = cast("list[Any]", value) if isinstance(value, list) else [value]
+    return [item if isinstance(item, dict) else {} for item in items]
 
 
 def record(value: Any) -> Payload:

@@ -33,6 +33,7 @@ from typing import Any, cast
 from ..dialects import get
 from ..events import CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
 from ..plan.attempted_call import notes_markers
+from ..plan.doubled_calls import DoubledCalls
 from ..plan.invented_results import InventedResults, notes_turn
 from ..plan.stray_markers import StrayMarkers
 from ..types import Note, Request, Tool
@@ -40,13 +41,13 @@ from ..wire.decode import Decoder
 from ..wire.dialect import Dialect
 from ..wire.finding.always_thinking import first_closer
 from ..wire.reading.marker_restoring import Restorer
-from .doubled_calls import DoubledCalls
 from .drafted_calls import DraftedCalls
 from .dropped_tools import dropped_tools
 from .leading_thought import LeadingThought
 from .new_ids import new_id
 from .offload import LARGE, offloaded, request_size
 from .read_all_dialects import DIALECTS, TRIES, DialectReading, Passage, ready
+from .text_behind_calls import TextBehindCalls
 from .unread_calls import LONGEST, like_a_call, may_hold_calls, setting
 
 PASSAGES = 16
@@ -89,6 +90,7 @@ class Listener:
         """Whether the server read no call itself."""
         self._text = self._thought = ""
         self._how = ""
+        self._order = TextBehindCalls()
         self._doubled = DoubledCalls()
         self._drafts = DraftedCalls() if own_server else None
         self._stray = StrayMarkers()  # a server may read a call and leave its markers
@@ -100,19 +102,23 @@ class Listener:
     def cost(self, event: Event) -> int:
         """The size of an event as `offloaded` counts it: a text may be read in all dialects, and is once more at its end; the
         arguments of two calls may be compared."""
-        if not self._listens or not isinstance(event, TextDelta | Finished):
+        due, ended = self._order.due(event), isinstance(event, Finished)
+        if not self._listens or not (due or ended):
             return self._doubled.cost
         if not ready():
             return LARGE
-        text = event.text if isinstance(event, TextDelta) else self._text + self._thought
-        if isinstance(event, Finished) and self._request and request_size(self._request) >= LARGE:
+        if not ended:
+            return DIALECTS * due + self._doubled.cost
+        if self._request and request_size(self._request) >= LARGE:
             return LARGE
-        return DIALECTS * len(text) + self._doubled.cost
+        return DIALECTS * (len(self._text) + len(self._thought)) + self._doubled.cost_of_doubts
 
     def hear(self, event: Event) -> list[Event]:
         """The events that take the place of one of the server's."""
-        drafts = self._drafts.feed(event) if self._drafts else []
-        events = [*drafts, *self._events(event)]
+        events: list[Event] = []
+        for one in self._order.feed(event):
+            events += self._drafts.feed(one) if self._drafts else []
+            events += self._events(one)
         return self.restorer.feed(events) if self.restorer else events
 
     def _events(self, event: Event) -> list[Event]:
@@ -204,12 +210,15 @@ class Listener:
             looks = [Noted(replace(note, detail=note.detail + where))] if note else []
             return [*looks, *self._dropped(event), event]
         left = "a call" if self._calls == 1 else f"{self._calls} calls"
-        twice = f" ({self._doubled.count} sent as a call as well, counted once)" if self._doubled.count else ""
         wrote = (
             f"asked in {self._prompted_in.name}, the model wrote {left} in another dialect" if self._prompted_in else ""
         )
-        note = Note("call-in-text", f"{wrote or f'the server left {left} in the text'}{twice}{self._how}")
-        return [Noted(note), Finished("tool_calls" if event.finish == "stop" else event.finish, event.usage)]
+        note = Note("call-in-text", f"{wrote or f'the server left {left} in the text'}{self._doubled.twice}{self._how}")
+        return [
+            *self._doubled.doubts(),
+            Noted(note),
+            Finished("tool_calls" if event.finish == "stop" else event.finish, event.usage),
+        ]
 
     def _dropped(self, event: Finished) -> list[Event]:
         """A note where the server's count shows that the model got no tools, and it called none."""

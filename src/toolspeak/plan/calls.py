@@ -2,7 +2,7 @@
 results and errors.
 
 A server may send a call without a name, or with one that no tool can have. Servers and chat templates refuse a
-conversation with such a name. So the conversation has another one in its place (`told_name`), and the result of the call
+conversation with such a name. So the conversation has another one in its place (`name_in_conversation`), and the result of the call
 says what the model wrote.
 """
 
@@ -184,14 +184,14 @@ def assistant(reply: Reply) -> Message:
             {
                 "id": call.id,
                 "type": "function",
-                "function": {"name": told_name(call), "arguments": arguments_text(call)},
+                "function": {"name": name_in_conversation(call), "arguments": arguments_text(call)},
             }
             for call in reply.calls
         ]
     return message
 
 
-def told_name(call: ToolCall) -> str:
+def name_in_conversation(call: ToolCall) -> str:
     """The name of a call in a conversation: its own, or what is nearest to it among the names that a tool can have."""
     legal = _FOREIGN.sub("_", call.name.strip()[:LONGEST_NAME])
     return legal if legal.strip("_") else UNNAMED
@@ -212,4 +212,4 @@ def written(call: ToolCall) -> str:
 
 def answer(call: ToolCall, text: str) -> Message:
     """A tool result as a message."""
-    return {"role": "tool", "tool_call_id": call.id, "name": told_name(call), "content": text}
+    return {"role": "tool", "tool_call_id": call.id, "name": name_in_conversation(call), "content": text}

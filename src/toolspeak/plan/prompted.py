@@ -33,6 +33,7 @@ from .end_marks import EndMarks
 from .invented_results import InventedResults
 from .json_reply import in_words
 from .late_tools import apart
+from .server_calls import ServerCalls
 from .stop_strings import Stops
 from .stray_markers import StrayMarkers
 
@@ -89,7 +90,7 @@ def _rendered(
     decoder = Decoder(dialect, (*tools, *callable_too), prompt, ids=ids)
     broken = was_broken(rendered.messages) if decoder.restorer is None else True
     decoder.restorer = None
-    reads = _read_by(decoder, request.max_tokens)
+    reads = _read_by(decoder, dialect, request.max_tokens)
     thinking = None if _says_thinking(dialect, template) else request.thinking
     effect = _question(request, rendered, reads, raw, thinking)
     constrained = constrain(effect.request, request.choice, tools, dialect, can, prompt, bool(template))
@@ -185,14 +186,14 @@ class Restored:
         return self.restorer.feed(self.read(event))
 
 
-def _read_by(decoder: Decoder, limit: int | None) -> Reads:
-    """Decodes a model's text with a decoder. `limit` is the request's limit of tokens."""
+def _read_by(decoder: Decoder, dialect: Dialect, limit: int | None) -> Reads:
+    """Decodes a model's text with a decoder of the dialect. `limit` is the request's limit of tokens."""
 
     def read(event: Event | None) -> Iterable[Event]:
         nonlocal last
         match event:
             case TextDelta(text):
-                return invented.feed(ends.feed(stray.feed(decoder.feed(text))))
+                return served.join(invented.feed(ends.feed(stray.feed(decoder.feed(text)))))
             case Finished():
                 last = event
                 return ()
@@ -200,12 +201,12 @@ def _read_by(decoder: Decoder, limit: int | None) -> Reads:
                 events = ends.feed(stray.feed(decoder.close()))
                 calls = decoder.state.call_count > 0
                 finished = [_finish(e, last, calls, limit) if isinstance(e, Finished) else e for e in events]
-                return invented.feed(finished)
+                return served.join(invented.feed(finished))
             case _:
-                return (event,)
+                return served.hold(event)
 
     last = Finished()
-    stray, ends, invented = StrayMarkers(), EndMarks(), InventedResults()
+    stray, ends, invented, served = StrayMarkers(), EndMarks(), InventedResults(), ServerCalls(dialect.name)
     return read
 
 
@@ -231,7 +232,11 @@ def words(
     sent = replace(request, messages=messages_as_text, tools=None, hidden=(), choice="auto")
     unwanted = (*(request.tools or ()), *request.hidden) if request.choice == "none" else ()
     decoded = bool(dialect.thinking or unwanted)
-    reads = _read_by(Decoder(dialect, unwanted, ids=ids), request.max_tokens) if decoded else _read_as_text(request)
+    reads = (
+        _read_by(Decoder(dialect, unwanted, ids=ids), dialect, request.max_tokens)
+        if decoded
+        else _read_as_text(request)
+    )
     if was_broken(messages_as_text):
         reads = Restored(reads)
     yield Ask(sent, live=True, read=reads, recorded=False)

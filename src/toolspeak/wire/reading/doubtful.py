@@ -5,8 +5,10 @@ from __future__ import annotations
 UNBALANCED = "unbalanced-closers"
 DRAFTED = "drafted-call"
 TRAILING = "trailing-text"
-EARLIER_CALLS = frozenset((UNBALANCED, DRAFTED))
-"""These rules are about all calls before them, which have ended already (`unbalanced_closers`, `lone_closers`)."""
+TWO_READINGS = "two-readings"
+EARLIER_CALLS = frozenset((UNBALANCED, DRAFTED, TWO_READINGS))
+"""These rules are about all calls before them, which have ended already (`unbalanced_closers`, `lone_closers`,
+`plan.doubled_calls`)."""
 DOUBTFUL = frozenset(
     [
         "doubled-key",
@@ -16,6 +18,7 @@ DOUBTFUL = frozenset(
         "missing-quote",
         "other-name",
         TRAILING,
+        TWO_READINGS,
         UNBALANCED,
         "unknown-key",
     ]

@@ -1,0 +1,153 @@
+"""Drops the second of two equal calls: a server may read a call and leave it in the text as well.
+
+A call in the text and one of the server's own are the same if their names and arguments are equal, also if a number is a text
+in one of them; each is the same as at most one other. So nothing runs twice, and a call that arrives in only one way stays.
+The second call is held back until its arguments are complete. Other events pass as they come.
+
+If the arguments of such two calls differ, they may be two readings of one call, or two calls of which the server read one. One
+call was read twice if white space alone differs, if one reading has all arguments of the other and more, or if one of them is
+cut. It is not known which reading is right, so neither is whole, with the note `two-readings`, and the model is asked again.
+Otherwise they are two calls, and both count.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any, cast
+
+from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Noted
+from ..schema import nonblocking_json
+from ..types import Note
+from ..wire.reading.doubtful import TWO_READINGS
+
+MOST = 32
+"""The most calls of each kind that are compared at the end of a reply."""
+
+
+class DoubledCalls:
+    """The events of a reply without the second of two equal calls; `count` is the number of dropped calls."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._kept: list[_Call] = []
+        """The calls that are the same as no other."""
+        self._open: _Call | None = None
+
+    @property
+    def cost(self) -> int:
+        """The characters that the end of the open call parses: only arguments that may be equal are compared."""
+        call = self._open
+        if call is None:
+            return 0
+        sizes = [other.size for other in self._kept if call.may_equal(other)]
+        return sum(sizes, call.size) if sizes else 0
+
+    @property
+    def cost_of_doubts(self) -> int:
+        """The characters that `doubts` parses."""
+        pairs = [call for pair in self._pairs() for call in pair]
+        return sum(call.size for call in dict.fromkeys(pairs))
+
+    @property
+    def twice(self) -> str:
+        """How many calls were dropped, as a part of a sentence; "" for none."""
+        return f" ({self.count} sent as a call as well, counted once)" if self.count else ""
+
+    def feed(self, events: Iterable[Event], *, in_text: bool) -> list[Event]:
+        """The events that are passed on; `in_text`: the calls among them were read in the text."""
+        return [passed for event in events for passed in self._passed(event, in_text)]
+
+    def doubts(self) -> list[Event]:
+        """At the end of the reply: the note that calls in it are two readings of one, if some are."""
+        name = next((text.name for text, own in self._pairs() if text.is_reading_of(own)), None)
+        return (
+            [] if name is None else [Noted(Note(TWO_READINGS, f"the text has another {name!r} than the server sent"))]
+        )
+
+    def _pairs(self) -> list[tuple[_Call, _Call]]:
+        """The calls in the text, each with those of the server's own that have its name."""
+        text = [call for call in self._kept if call.in_text][:MOST]
+        own = [call for call in self._kept if not call.in_text][:MOST]
+        return [pair for pair in product(text, own) if pair[0].may_equal(pair[1])]
+
+    def _passed(self, event: Event, in_text: bool) -> list[Event]:
+        if isinstance(event, CallStart):
+            self._open = _Call(event.name, in_text)
+            self._open.waits = any(map(self._open.may_equal, self._kept))
+        call = self._open
+        if call is None:
+            return [event]
+        call.events.append(event)
+        if isinstance(event, ArgumentsDelta):
+            call.size += len(event.json)
+        if isinstance(event, CallEnd):
+            self._open = None
+            return self._ended(call, event)
+        return [] if call.waits else [event]
+
+    def _ended(self, call: _Call, end: CallEnd) -> list[Event]:
+        events: list[Event] = call.events if call.waits else [end]
+        call.whole = end.whole
+        twin = next(filter(call.equals, self._kept), None) if end.whole else None
+        if twin is None:
+            self._kept.append(call)
+            return events
+        self._kept.remove(twin)
+        self.count += 1
+        return [event for event in call.events if not isinstance(event, CallStart | ArgumentsDelta | CallEnd)]
+
+
+@dataclass(slots=True, eq=False)
+class _Call:
+    """A call, with the characters of its arguments so far; it `waits` for its end if it may be the second of two equal
+    ones."""
+
+    name: str
+    in_text: bool
+    waits: bool = False
+    whole: bool = False
+    size: int = 0
+    events: list[Event] = field(default_factory=list[Event])
+    _parsed: list[object] = field(default_factory=list[object])
+
+    def may_equal(self, other: _Call) -> bool:
+        return self.in_text != other.in_text and self.name == other.name
+
+    def equals(self, other: _Call) -> bool:
+        """Whether it is the same call, in the other way."""
+        return all((self.may_equal(other), other.whole)) and self.arguments == other.arguments
+
+    def is_reading_of(self, other: _Call) -> bool:
+        """Whether both may be readings of one call of the model."""
+        one, two = _trimmed(self.arguments), _trimmed(other.arguments)
+        if None in (one, two):
+            return not all((self.whole, other.whole))
+        return any((one <= two, two <= one))
+
+    @property
+    def arguments(self) -> object:
+        """Its arguments with numbers as text, parsed when they are first compared; their text if that is not JSON."""
+        if not self._parsed:
+            text = "".join(event.json for event in self.events if isinstance(event, ArgumentsDelta))
+            self._parsed.append(_as_text(nonblocking_json.loads_or(text, text)) if text else {})
+        return self._parsed[0]
+
+
+def _as_text(value: Any) -> Any:
+    """The value with its numbers, truth values and nulls as texts: dialects write them without their type."""
+    if isinstance(value, dict):
+        return {name: _as_text(one) for name, one in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_as_text(one) for one in cast("list[Any]", value)]
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _trimmed(arguments: object) -> Any:
+    """The names of the arguments, each with its value as a text without white space; None if they are no object."""
+    if not isinstance(arguments, dict):
+        return None
+    values = cast("dict[str, Any]", arguments).items()
+    return {(name, "".join((one if isinstance(one, str) else json.dumps(one)).split())) for name, one in values}
