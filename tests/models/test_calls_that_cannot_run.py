@@ -173,3 +173,75 @@ def test_a_run_asks_again_for_a_call_that_the_limit_of_tokens_cut(serve: Serve, 
             assert (reply.text, reply.finish, server.asked) == ("", "length", 1)
 
     asyncio.run(main())
+
+
+MIXED = {
+    "an unknown tool": ("nosuch", '{"city": "Oslo"}'),
+    "wrong arguments": ("weather", '{"town": "Oslo"}'),
+    "a doubled key": ("weather", '{"city": "Oslo", "city": "Bonn"}'),
+}
+RIGHT = '<tool_call>\n{"name": "weather", "arguments": {"city": "Rome"}}\n</tool_call>'
+FORMS = ["deepseek-v31", "functionary-v31", "kimi-k2", "longcat-pairs", "minicpm5", "mistral-v13", "qwen3-coder"]
+LISTS = ["llama3-json", "pythonic", "tool-json", "xlam"]
+"""Dialects without markers in brackets, whose calls count if they are the whole reply."""
+
+
+def names(reply: ts.Reply) -> list[tuple[str, str]]:
+    return sorted((call.name, str(call.arguments.get("city") if call.whole else None)) for call in reply.calls)
+
+
+def test_beside_a_right_call_a_wrong_one_is_a_call_too() -> None:
+    for what, (name, arguments) in MIXED.items():
+        wrong = f'<tool_call>\n{{"name": "{name}", "arguments": {arguments}}}\n</tool_call>'
+        for text in (f"{RIGHT}\n{wrong}", f"{wrong}\n{RIGHT}"):
+            for before, behind in (("", ""), ("I look.\n", ""), ("", "\nOne moment.")):
+                whole = f"{before}{text}{behind}"
+                known = ts.collect(ts_events(whole, "hermes"))
+                for size in (len(whole), 1):
+                    reply = heard(whole, size)
+                    assert (names(reply), len(reply.calls)) == (names(known), 2), (what, whole, size)
+                    assert reply.text.strip() == f"{before}{behind}".strip(), (what, whole, size)
+
+
+def ts_events(text: str, dialect: str) -> list[Any]:
+    """The events of a text, read in a known dialect."""
+    decoder = ts.Decoder(ts.dialect(dialect), (ts.tool(weather),))
+    return [*decoder.feed(text), *decoder.close()]
+
+
+@pytest.mark.parametrize("name", FORMS + LISTS)
+def test_so_it_is_in_other_dialects(name: str) -> None:
+    calls = [ts.ToolCall("c1", "weather", {"city": "Rome"}), ts.ToolCall("c2", "nosuch", {"city": "Oslo"})]
+    for order in (calls, calls[::-1]):
+        text = write_calls(order, ts.dialect(name)).strip()
+        texts = [text, f"{text}\nOne moment."] if name in FORMS and name not in IN_LINE else [text]
+        for one in texts:
+            known = names(
+                ts.collect(ts_events(one, name))
+            )  # a list that begins with an unknown name is none in pythonic
+            assert name == "pythonic" or known == [("nosuch", "Oslo"), ("weather", "Rome")]
+            for size in (len(one), 7):
+                assert names(heard(one, size)) == known, (one, size)
+
+
+def test_a_call_of_another_tool_that_stays_text_is_named() -> None:
+    """Words follow it, so it may be an example, and it was passed on when the right call came."""
+    wrong = '<tool_call>\n{"name": "weathr", "arguments": {"city": "Oslo"}}\n</tool_call>'
+    text = f"{wrong}\nNow in earnest:\n{RIGHT}"
+    for size in (len(text), 5):
+        reply = heard(text, size)
+        assert (names(reply), wrong in reply.text) == ([("weather", "Rome")], True)
+        assert [note.rule for note in reply.notes if note.rule != "call-in-text"] == ["like-a-call"]
+
+
+def test_a_placeholder_in_prose_loses_no_word() -> None:
+    for text in (
+        "<function=weather>{name} is a template of calls.",
+        "<function=weather>{city} and so on, with {more}.",
+        "<function=weather>{name}\nThat opens a call.",
+        "<function=weather>{name}</function> is it.",
+        "<function=weather> {name}",
+    ):
+        for size in (len(text), 6, 1):
+            reply = heard(text, size)
+            assert (reply.text, reply.calls) == (text, ()), (text, size)

@@ -199,6 +199,14 @@ def test_the_same_call_with_the_same_result_a_third_time_ends_it() -> None:
     assert model.requests[-1].choice == "none"
 
 
+def test_a_run_that_ends_after_a_wrong_call_says_which_and_why() -> None:
+    for wrong, why in ((("add", {"a": 1}), "'b' is missing"), (("nosuch", {}), "There is no tool 'nosuch'")):
+        reply = ts.run("go", tools=[add], model=native(*[calls(wrong)] * 3, "I give up."))
+        (note,) = (note.detail for note in reply.notes if note.rule == "limit-repeats")
+        assert f"3 times: {wrong[0]}, which was not run: " in note
+        assert why in note
+
+
 def test_of_equal_calls_in_one_reply_the_first_three_run() -> None:
     """A model caught in a loop writes the same call until its reply ends."""
     ran: list[tuple[float, float]] = []

@@ -204,10 +204,10 @@ class Listener:
     def _ending(self, event: Event) -> list[Event]:
         if not isinstance(event, Finished):
             return self._doubled.feed([event], in_text=False)
+        looking = like_a_call(self._text, self._offered, event.finish)
+        where = SWALLOWED if self._text == self._thought else ""
+        looks = [Noted(replace(looking, detail=looking.detail + where))] if looking else []
         if not self._calls:
-            note = like_a_call(self._text, self._offered, event.finish)
-            where = SWALLOWED if self._text == self._thought else ""
-            looks = [Noted(replace(note, detail=note.detail + where))] if note else []
             return [*looks, *self._dropped(event), event]
         left = "a call" if self._calls == 1 else f"{self._calls} calls"
         wrote = (
@@ -216,6 +216,7 @@ class Listener:
         note = Note("call-in-text", f"{wrote or f'the server left {left} in the text'}{self._doubled.twice}{self._how}")
         return [
             *self._doubled.doubts(),
+            *looks,
             Noted(note),
             Finished("tool_calls" if event.finish == "stop" else event.finish, event.usage),
         ]

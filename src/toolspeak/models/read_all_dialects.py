@@ -177,15 +177,14 @@ class Passage:
         fenced = self._spoken and self.text.lstrip()[0] == "`"
         calls = [one for one in self._reading if not any((one.words, one.over and fenced))]
         best = None if cut else self._best(calls)
-        return self._attempt(calls, alone=not self._spoken) if attempts and best is None else best
+        return _fuller(best, self._attempt(calls, alone=not self._spoken)) if attempts else best
 
     def calls_before_words(self, *, attempts: bool, over: bool = False) -> DialectReading | None:
         """The same, if it begins with calls in a fence or between tags, and words follow. `over`: the text has ended."""
         marked = self.text.lstrip()[0] in "`<"
         called = [one for one in self._ended if one.called] if marked else []
         reading = self._best(called)
-        if attempts and reading is None:
-            reading = self._attempt(called, alone=False)
+        reading = _fuller(reading, self._attempt(called, alone=False)) if attempts else reading
         if reading and not reading.closed:
             reading.read(self.text[reading.length :])
             if over:
@@ -201,28 +200,37 @@ class Passage:
             reply = one.reply
             if reply.calls and not any(checked(call, self._tools)[1] for call in reply.calls):
                 ranked.append(((len(reply.calls), *rank(one.dialect, reply, self.text)), one))
-            elif any(note.rule in DOUBTFUL for call in reply.calls for note in call.notes):
+            elif _doubtful(reply):
                 doubts.append(rank(one.dialect, reply, self.text))
         return self._first(ranked, doubts)
 
     def _attempt(self, readings: Sequence[DialectReading], *, alone: bool) -> DialectReading | None:
         """The best reading of calls that cannot run: their arguments are wrong, or they are not whole. Whoever wrote them
-        behind the control marker that opens calls meant them, and has to know what is wrong. Unless they are the whole
-        reply (`alone`), their tools are offered ones and no sentence goes on behind them: else they may be an example. So may
-        markers with words between them."""
+        behind the control marker that opens calls, or beside a right call, meant them, and has to know what is wrong. Unless
+        they are the whole reply (`alone`), their tools are offered ones, or one call is right, and no sentence goes on behind
+        them: else they may be an example. So may markers with words between them."""
         names = {tool.name for tool in self._tools}
-        ranked: list[_Ranked] = []
-        for one in (one for one in readings if _opened(one.dialect, self.text)):
-            reply = one.reply
-            offered = all(call.name in names for call in reply.calls)
-            if all((reply.calls, _meant(one, reply), any((alone, offered > _goes_on(reply))))):
-                ranked.append(((offered, len(reply.calls), *rank(one.dialect, reply, self.text)), one))
-        return self._first(ranked, ())
+        mixed: list[_Ranked] = []
+        wrong: list[_Ranked] = []
+        doubts: list[tuple[int, ...]] = []
+        for one in readings:
+            reply, order = one.reply, rank(one.dialect, one.reply, self.text)
+            right = sum(not checked(call, self._tools)[1] for call in reply.calls)
+            offered = any((right, all(call.name in names for call in reply.calls)))
+            counts = all((reply.calls, _meant(one, reply), any((alone, offered > _goes_on(reply)))))
+            if not counts:
+                continue
+            if right:
+                mixed.append(((right, len(reply.calls), *order), one))
+            elif _opened(one.dialect, self.text):
+                wrong.append(((offered, len(reply.calls), *order), one))
+                doubts += [order] if _doubtful(reply) else []
+        return self._first(mixed, doubts) or self._first(wrong, ())
 
     def _first(self, ranked: Sequence[_Ranked], doubts: Sequence[tuple[int, ...]]) -> DialectReading | None:
         """The reading with the highest rank, if no doubt has a higher one."""
         best = max(ranked, key=lambda one: one[0], default=None)
-        if best is None or any(doubt > best[0][1:] for doubt in doubts):
+        if best is None or any(doubt > best[0][-len(doubt) :] for doubt in doubts):
             return None
         best[1].passage = self.text
         return best[1]
@@ -250,8 +258,24 @@ def _is_words(event: Event) -> bool:
 
 
 def _meant(reading: DialectReading, reply: Reply) -> bool:
-    """Whether calls with words behind them are whole, or have the beginning of an argument: else words are between markers."""
-    return True if reading.before_words is None else all(any((c.whole, c.json.strip("{} \n"))) for c in reply.calls)
+    """Whether calls with words behind them are whole, or have the beginning of an argument's value: else words, or a
+    placeholder (`<function=f>{name}`), are between markers."""
+    return True if reading.before_words is None else all(any((c.whole, ":" in c.json)) for c in reply.calls)
+
+
+def _fuller(best: DialectReading | None, attempt: DialectReading | None) -> DialectReading | None:
+    """The reading of right calls, unless that of calls of which some are wrong has all of them and more: else the wrong ones
+    would be words behind the others."""
+    if attempt is None:
+        return best
+    right = [(call.name, call.arguments) for call in best.reply.calls] if best else []
+    calls = [(call.name, call.arguments) for call in attempt.reply.calls]
+    return attempt if all((len(calls) > len(right), *(call in calls for call in right))) else best
+
+
+def _doubtful(reply: Reply) -> bool:
+    """Whether a call can be read in two ways, or a part of it would be left out."""
+    return any(note.rule in DOUBTFUL for call in reply.calls for note in call.notes)
 
 
 def _goes_on(reply: Reply) -> bool:

@@ -114,11 +114,13 @@ class _Call:
     _parsed: list[object] = field(default_factory=list[object])
 
     def may_equal(self, other: _Call) -> bool:
-        return self.in_text != other.in_text and self.name == other.name
+        return all((self.in_text != other.in_text, self.name == other.name))
 
     def equals(self, other: _Call) -> bool:
         """Whether it is the same call, in the other way."""
-        return all((self.may_equal(other), other.whole)) and self.arguments == other.arguments
+        if not all((self.may_equal(other), other.whole)):
+            return False
+        return self.arguments == other.arguments
 
     def is_reading_of(self, other: _Call) -> bool:
         """Whether both may be readings of one call of the model."""

@@ -16,11 +16,12 @@ from dataclasses import dataclass, replace
 from ..api.tool_errors import error_text
 from ..errors import ApprovalNeeded, LimitReached, ModelError, ToolError, ToolTimeout, UsageError
 from ..events import CallResult, Finished, Noted
+from ..schema.phrases import clipped
 from ..tool_results import result_text
 from ..types import Message, Note, Pending, Reply, Request, Step, ToolCall, ToolResult, Usage
 from ..wire.reading.collect import add_usage
 from .attempted_call import attempted, in_full, tries_of
-from .calls import answer, assistant, checked, written
+from .calls import UNNAMED, answer, assistant, checked, written
 from .effects import Plan, Reads, ask, run, tell
 from .reask import ReaskState, ReaskStrategy, usual
 from .refused_replies import shortened
@@ -171,7 +172,7 @@ class _Run:
         self.steps: list[Step] = []
         self.notes: list[Note] = []
         """Those of all turns so far, and why the model was asked again."""
-        self.seen: Counter[object] = Counter()
+        self.seen: Counter[tuple[str, str, str]] = Counter()
         self.calls = 0
         self.length = 0
         """Characters of all results so far."""
@@ -322,7 +323,10 @@ class _Run:
     def limit_note(self, why: str) -> Note:
         """The note about the limit that ended the run: what it was, and how to raise it."""
         if why == "repeats":
-            return Note("limit-repeats", f"the model made the same call with the same result {SAME} times")
+            name = max(self.seen, key=self.seen.__getitem__)[0]
+            problem = next((f", which was not run: {problem}" for call, problem in self.wrong if call.name == name), "")
+            same = f"the model made the same call with the same result {SAME} times"
+            return Note("limit-repeats", f"{same}: {clipped(name, 100) or UNNAMED}{clipped(problem, 500)}")
         limit = getattr(self.limits, why)
         raised = f"limits={{{why!r}: …}} (--{why} of ask, chat and resume)"
         last = sum(len(step.reply.calls) for step in self.steps[-1:])
