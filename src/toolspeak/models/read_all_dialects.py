@@ -220,7 +220,7 @@ class Passage:
             counts = all((reply.calls, _meant(one, reply), any((alone, offered > _goes_on(reply)))))
             if not counts:
                 continue
-            if right:
+            if 0 < right < len(reply.calls):
                 mixed.append(((right, len(reply.calls), *order), one))
             elif _opened(one.dialect, self.text):
                 wrong.append(((offered, len(reply.calls), *order), one))
