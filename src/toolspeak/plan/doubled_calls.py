@@ -32,7 +32,7 @@ class DoubledCalls:
 
     def __init__(self) -> None:
         self.count = 0
-        self._kept: list[_Call] = []
+        self._unpaired: list[_Call] = []
         """The calls that are the same as no other."""
         self._open: _Call | None = None
 
@@ -42,7 +42,7 @@ class DoubledCalls:
         call = self._open
         if call is None:
             return 0
-        sizes = [other.size for other in self._kept if call.may_equal(other)]
+        sizes = [other.size for other in self._unpaired if call.may_equal(other)]
         return sum(sizes, call.size) if sizes else 0
 
     @property
@@ -69,14 +69,14 @@ class DoubledCalls:
 
     def _pairs(self) -> list[tuple[_Call, _Call]]:
         """The calls in the text, each with those of the server's own that have its name."""
-        text = [call for call in self._kept if call.in_text][:MOST]
-        own = [call for call in self._kept if not call.in_text][:MOST]
+        text = [call for call in self._unpaired if call.in_text][:MOST]
+        own = [call for call in self._unpaired if not call.in_text][:MOST]
         return [pair for pair in product(text, own) if pair[0].may_equal(pair[1])]
 
     def _passed(self, event: Event, in_text: bool) -> list[Event]:
         if isinstance(event, CallStart):
             self._open = _Call(event.name, in_text)
-            self._open.waits = any(map(self._open.may_equal, self._kept))
+            self._open.waits = any(map(self._open.may_equal, self._unpaired))
         call = self._open
         if call is None:
             return [event]
@@ -91,11 +91,11 @@ class DoubledCalls:
     def _ended(self, call: _Call, end: CallEnd) -> list[Event]:
         events: list[Event] = call.events if call.waits else [end]
         call.whole = end.whole
-        twin = next(filter(call.equals, self._kept), None) if end.whole else None
+        twin = next(filter(call.equals, self._unpaired), None) if end.whole else None
         if twin is None:
-            self._kept.append(call)
+            self._unpaired.append(call)
             return events
-        self._kept.remove(twin)
+        self._unpaired.remove(twin)
         self.count += 1
         return [event for event in call.events if not isinstance(event, CallStart | ArgumentsDelta | CallEnd)]
 
