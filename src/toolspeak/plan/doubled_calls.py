@@ -18,10 +18,11 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, cast
 
-from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Noted
+from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Noted, TextDelta, ThoughtDelta
 from ..schema import nonblocking_json
 from ..types import Note
 from ..wire.reading.doubtful import TWO_READINGS
+from ..wire.reading.reply_size_limits import CHARACTERS
 
 MOST = 32
 """The most calls of each kind that are compared at the end of a reply."""
@@ -80,36 +81,41 @@ class DoubledCalls:
         call = self._open
         if call is None:
             return [event]
-        call.events.append(event)
-        if isinstance(event, ArgumentsDelta):
-            call.size += len(event.json)
         if isinstance(event, CallEnd):
             self._open = None
             return self._ended(call, event)
+        if isinstance(event, ArgumentsDelta):
+            call.size += len(event.json)
+        call.held += _length(event)
+        if call.waits or isinstance(event, ArgumentsDelta):
+            call.events.append(event)
+        if call.waits and call.held > CHARACTERS:  # the reply is too large, and ends with what is passed on
+            call.waits = False
+            return list(call.events)
         return [] if call.waits else [event]
 
     def _ended(self, call: _Call, end: CallEnd) -> list[Event]:
-        events: list[Event] = call.events if call.waits else [end]
         call.whole = end.whole
-        twin = next(filter(call.equals, self._unpaired), None) if end.whole else None
+        twin = next(filter(call.equals, self._unpaired), None) if call.waits and end.whole else None
         if twin is None:
             self._unpaired.append(call)
-            return events
+            return [*call.events, end] if call.waits else [end]
         self._unpaired.remove(twin)
         self.count += 1
-        return [event for event in call.events if not isinstance(event, CallStart | ArgumentsDelta | CallEnd)]
+        return [event for event in call.events if not isinstance(event, CallStart | ArgumentsDelta)]
 
 
 @dataclass(slots=True, eq=False)
 class _Call:
-    """A call, with the characters of its arguments so far; it `waits` for its end if it may be the second of two equal
-    ones."""
+    """A call, with the characters of its arguments so far (`size`), and of everything that came since its beginning
+    (`held`). It `waits` for its end if it may be the second of two equal ones."""
 
     name: str
     in_text: bool
     waits: bool = False
     whole: bool = False
     size: int = 0
+    held: int = 0
     events: list[Event] = field(default_factory=list[Event])
     _parsed: list[object] = field(default_factory=list[object])
 
@@ -136,6 +142,17 @@ class _Call:
             text = "".join(event.json for event in self.events if isinstance(event, ArgumentsDelta))
             self._parsed.append(_as_text(nonblocking_json.loads_or(text, text)) if text else {})
         return self._parsed[0]
+
+
+def _length(event: Event) -> int:
+    """The characters of an event; 1 for one that has none."""
+    match event:
+        case TextDelta(text) | ThoughtDelta(text) | ArgumentsDelta(text):
+            return len(text)
+        case Noted(note):
+            return len(note.detail) + 1
+        case _:
+            return 1
 
 
 def _as_text(value: Any) -> Any:
