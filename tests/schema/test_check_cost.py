@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from toolspeak.errors import InvalidTool
 from toolspeak.schema import check as checks, evaluations, phrases, schema_names
 from toolspeak.schema.check import check
 from toolspeak.schema.coerce import coerce
 from toolspeak.schema.evaluations import CHECKED, STEP, exceeds
 from toolspeak.schema.infer import as_tool
 from toolspeak.schema.phrases import NOTES
+from toolspeak.schema.repair_schema import repair
 from toolspeak.schema.shrink_invalid import LONG
 from toolspeak.schema.suggestions import near
 from toolspeak.schema.validators import judge
@@ -268,7 +270,7 @@ def test_what_a_reference_leads_to_counts_however_it_is_written(name: str) -> No
     """A validator that follows what the count does not needs twice the time for each level: 30 would take an hour."""
     reference, own = REFERENCES[name]
     defs = {"t": {**own, **_twice(reference)}}
-    tool = Tool("f", "", {"type": "object", "properties": {"x": reference}, "$defs": defs}, len)
+    tool = Tool("f", "", repair({"type": "object", "properties": {"x": reference}, "$defs": defs}), len)
     value: Any = 5
     for _ in range(15):
         value = {"l": value}
@@ -276,6 +278,16 @@ def test_what_a_reference_leads_to_counts_however_it_is_written(name: str) -> No
     assert "cannot be checked" in problem.message
     assert check(tool, {"x": {"l": {"l": None}}}) == []
     assert check(tool, {"x": {"l": {"l": 5}}})
+
+
+def test_only_repair_knows_the_names_of_anchors() -> None:
+    """So no schema has to be kept to find them again."""
+    schema = {"type": "object", "properties": {"x": {"$ref": "#t"}}, "$defs": {"t": {"$anchor": "t", "type": "null"}}}
+    assert repair(schema)["properties"] == {"x": {"$ref": "#/$defs/t"}}
+    with pytest.raises(InvalidTool, match="Anchor 't' does not exist"):
+        check(Tool("f", "", schema, len), {"x": None})
+    with pytest.raises(InvalidTool, match="'#u' points to nothing"):
+        repair({**schema, "properties": {"x": {"$ref": "#u"}}})
 
 
 def test_no_id_and_no_older_version_inside_a_schema_changes_what_counts() -> None:

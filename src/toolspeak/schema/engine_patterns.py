@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from .walk import pointer, rebuild
+from .walk import rebuild
 
 COUNTED = re.compile(
     r"""\^(?P<part>\[\^?\]?(?:\\.|[^\]\[\\])*\]|\\[pP]\{[^}]*\}|\\[wWdDsS]|\.)
@@ -24,21 +24,17 @@ MANY = 50
 """Repetitions from which a count becomes a length. Below, the whole pattern is the better message for a model."""
 PAIR = re.compile(r"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 
-FOREIGN = frozenset(["$id", "$schema", "dependencies"])
-LOCATING = FOREIGN | {"$ref", "$dynamicRef"}
-"""Keywords that the engine does not get as they are; FOREIGN are left out."""
+LOCATING = frozenset(["$id", "$schema", "$anchor", "$dynamicAnchor", "dependencies"])
+"""Keywords that the engine does not get: they could lead a reference to another place than `walk.resolve` does, or give it
+work that nothing counts. `repair` makes JSON pointers of the names of anchors, and translates `dependencies`."""
 
 
 def for_engine(schema: Any) -> Any:
-    """The schema as the engine gets it: with its patterns, and with references that lead where `walk.resolve` finds their
-    targets. A `$id` inside could make `#/a` mean another place, a `$schema` other keywords, and `dependencies` is a keyword of
-    older versions whose work nothing counts (`repair` translates it)."""
+    """The schema as the engine gets it: with its patterns, and without LOCATING."""
 
     def changed(node: dict[str, Any], path: str) -> dict[str, Any]:
         if not LOCATING.isdisjoint(node):
-            node = {key: value for key, value in node.items() if key not in FOREIGN}
-            refs = ((word, node[word]) for word in ("$ref", "$dynamicRef") if isinstance(node.get(word), str))
-            node |= {word: pointer(schema, ref) for word, ref in refs}
+            node = {key: value for key, value in node.items() if key not in LOCATING}
         return _rewritten(node, path)
 
     return rebuild(schema, changed)

@@ -16,7 +16,7 @@ from ..errors import InvalidTool
 from ..types import Schema
 from .phrases import schema_of
 from .suggestions import did_you_mean, near
-from .walk import MANY, NAMED, ONE, escape, rebuild, resolve
+from .walk import MANY, NAMED, ONE, anchors, by_name, escape, rebuild, resolve
 
 TYPES = frozenset(["object", "array", "string", "integer", "number", "boolean", "null"])
 
@@ -133,6 +133,7 @@ class _Fixer:
     def __init__(self, tool: str, root: Schema) -> None:
         self.tool = tool
         self.root = root
+        self.anchors: dict[str, str] | None = None
 
     def fix(self, node: dict[str, Any], path: str) -> dict[str, Any]:
         self._type(node, path)
@@ -287,7 +288,11 @@ class _Fixer:
                     f"the reference {ref!r:.80} leaves the schema, and nothing is ever fetched: "
                     "put its target under $defs and refer to it as #/$defs/Name",
                 )
-            if (ref == "#" or ref.startswith("#/")) and resolve(self.root, ref) is None:
+            if name := by_name(ref):
+                if self.anchors is None:
+                    self.anchors = anchors(self.root)
+                node[key] = self.anchors.get(name, ref)
+            if resolve(self.root, node[key]) is None:
                 _refuse(self.tool, f"{path}/{key}", f"the reference {ref!r} points to nothing in the schema")
 
 

@@ -21,7 +21,7 @@ from .pattern_cost import slow_patterns
 from .pattern_parts import why_invalid
 from .phrases import expected, schema_of, short, spoken
 from .text_grammars import KEYWORD, Fits
-from .walk import escape, nodes, pointer, rebuild, resolve
+from .walk import escape, nodes, rebuild, resolve
 from .weight import BY_CHARACTER, FLAG_X, largest_pattern, weight
 
 
@@ -128,7 +128,7 @@ def branch_judge(root: Schema, branch: Schema) -> Judge:
 
     def outward(node: dict[str, Any], _path: str) -> dict[str, Any]:
         nonlocal refers
-        own = {key: _ROOT + pointer(root, node[key]) for key in REFERENCES if str(node.get(key)).startswith("#")}
+        own = {key: _ROOT + node[key] for key in REFERENCES if str(node.get(key)).startswith("#")}
         refers |= bool(own)
         return {**node, **own}
 

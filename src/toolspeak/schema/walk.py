@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 from urllib.parse import unquote
 
-from .bounded_cache import BoundedCache
-
 ONE = frozenset(
     [
         "items",
@@ -68,42 +66,28 @@ def nodes(schema: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     return iter(results)
 
 
-_anchors = BoundedCache[int, tuple[Mapping[str, Any], dict[str, str]]](8_000_000)
-"""JSON pointers by the names of anchors, for schemas with references to such names."""
-
-
-def pointer(root: Mapping[str, Any], ref: str) -> str:
-    """A local reference with a JSON pointer: `#name` leads to the first schema in `root` with that anchor. Others are
-    returned unchanged."""
-    if ref[:1] != "#" or ref[1:2] in ("", "/"):
-        return ref
-    known = _anchors.get(id(root))
-    if known is None or known[0] is not root:
-        known = root, _anchors_of(root)
-        _anchors.put(id(root), known, 1_000 + 300 * len(known[1]))  # keeping the schema alive keeps its id unique
-    path = known[1].get(unquote(ref[1:]))
-    return ref if path is None else f"#{path}"
-
-
-def _anchors_of(root: Mapping[str, Any]) -> dict[str, str]:
-    """The JSON pointers of the schemas with anchors, by their names."""
+def anchors(root: Mapping[str, Any]) -> dict[str, str]:
+    """The JSON pointers of the schemas with anchors, by their names; the first of equal names."""
     pointers: dict[str, str] = {}
     for path, node in nodes(root):
         for keyword in ("$anchor", "$dynamicAnchor"):
             if isinstance(name := node.get(keyword), str):
-                pointers.setdefault(name, path)
+                pointers.setdefault(name, f"#{path}")
     return pointers
 
 
+def by_name(ref: str) -> str:
+    """The name of the anchor that a local reference leads to; "" if it is a JSON pointer, or not local."""
+    return "" if ref[:1] != "#" or ref[1:2] in ("", "/") else unquote(ref[1:])
+
+
 def resolve(root: Mapping[str, Any], ref: str) -> Any:
-    """The target of the local reference `ref` (`#/a/b`, `#name`) in `root`; None if there is none."""
-    if not ref.startswith("#"):
+    """The target of the JSON pointer `ref` (`#/a/b`) in `root`; None if there is none. `repair` makes pointers of the names
+    of anchors."""
+    if not ref.startswith("#") or by_name(ref):
         return None
     here: Any = root
-    path = pointer(root, ref)[1:]
-    if path[:1] not in ("", "/"):  # a name without an anchor
-        return None
-    for part in path.split("/")[1:]:
+    for part in ref.split("/")[1:]:
         if isinstance(here, Mapping):
             inside = cast("Mapping[str, Any]", here)
             names = [name.replace("~1", "/").replace("~0", "~") for name in (unquote(part), part)]
