@@ -19,7 +19,7 @@ from toolspeak.wire.reading.collect import collect
 
 Tools = Sequence[Tool[..., Any]] | None
 WORD = re.compile(r"\w+")
-ESCAPE = re.compile(r"\\+(?:U[0-9a-fA-F]{8}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
+ESCAPE = re.compile(r"\\+(?:U[0-9a-fA-F]{8}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[0-7]{1,3}|N\{[^}]*\}|.)", re.DOTALL)
 NULLED = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\w+)\s*:\s*null""", re.DOTALL)
 """A key that is null says nothing: it may go without a note."""
 JOINED = re.compile(r"""(?:\s*['"]{1,3}\s*[rbfu]{0,2}['"]{1,3})""")
