@@ -138,6 +138,17 @@ def test_a_call_near_signs_that_look_like_these_is_read(d: Dialect) -> None:
             assert runs(d, CALLED[what].replace("CALL", call)), (what, call)
 
 
+@pytest.mark.parametrize("d", INLINE, ids=lambda d: d.name)
+def test_all_calls_below_a_sign_are_read(d: Dialect) -> None:
+    """The opener of the second one is no marker of another family before it, though a bare object may follow it."""
+    behind = wire(d, find("one"), find("two")) + "\nDone."
+    plain = collect(stream(d, ["Hm.\n" + behind], TOOLS))
+    for above in ("(* note\n", "Hm.\n{- x\n", "Hm.\n<example>\n", "Hm.\n- "):
+        reply = collect(stream(d, [above + behind], TOOLS))
+        assert called(reply) == called(plain), above
+        assert reply.text.removeprefix(above).strip() == plain.text.removeprefix("Hm.\n").strip(), above
+
+
 @pytest.mark.parametrize("name", ["hermes", "tool-json", "lfm2", "qwen3-coder"])
 def test_at_every_cut(name: str) -> None:
     d = get(name)

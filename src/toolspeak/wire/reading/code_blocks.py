@@ -18,6 +18,7 @@ from .call_repairs import only
 from .fences import language
 from .foreign_markers import markers_before
 from .lexicon import Program
+from .lookahead import ahead
 from .quotations import CodeBlock
 from .source import SPACE, Scan, at
 from .state import State
@@ -133,7 +134,10 @@ def _calls(s: State, p: Program, attempt: Attempt, word: str) -> Scan[Outcome]:
             return False, False
         if around and (yield from shows(s, p, around)):
             return True, True
-        between = yield from markers_before(s, p.openers, 0)
+        own = (
+            yield from ahead(s, 0, p.openers)
+        ) > 0  # it may look like a marker of another family before a bare object
+        between = 0 if own else (yield from markers_before(s, p.openers, 0))
         s.emit_text(s.text[s.pos : s.pos + between])
         s.pos += between
         s.start_recording()
