@@ -42,7 +42,7 @@ def test_words_before_a_call_are_no_answer_when_piped(cli: Cli, script: Script) 
 @pytest.mark.parametrize(
     ("cities", "why"),
     [
-        (["Oslo"] * 4, "the model made the same call with the same result 3 times"),
+        (["Oslo"] * 4, "the model made the same call with the same result 3 times: weather"),
         (
             [f"Oslo {i}" for i in range(17)],
             "the run reached its limit of 16 steps; to raise it: limits={'steps': …} (--steps of ask, chat and resume)",

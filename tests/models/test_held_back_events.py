@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, TextDelta, ThoughtDelta
-from toolspeak.models.text_behind_calls import HELD, TextBehindCalls
+from toolspeak.models.text_behind_calls import MOST_WAITING, TextBehindCalls
 from toolspeak.plan.doubled_calls import DoubledCalls
 from toolspeak.wire.reading.reply_size_limits import CHARACTERS
 
@@ -23,12 +23,12 @@ def test_a_long_text_in_the_middle_of_a_call_is_passed_on() -> None:
     order.feed(CallStart("f", "1"))
     came = 0
     for number in range(1, 50):
-        piece = TextDelta(PIECE[: HELD // 3])
+        piece = TextDelta(PIECE[: MOST_WAITING // 3])
         due = order.due(piece)
         events = order.feed(piece)
         assert due == sum(len(event.text) for event in events if isinstance(event, TextDelta))
         came += due
-        assert came >= number * (HELD // 3) - HELD
+        assert came >= number * (MOST_WAITING // 3) - MOST_WAITING
 
 
 @pytest.mark.parametrize("kind", [ArgumentsDelta, ThoughtDelta])

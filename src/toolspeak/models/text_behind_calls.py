@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..events import CallEnd, CallStart, Event, TextDelta
 
-HELD = 65_536
+MOST_WAITING = 65_536
 """The most characters of text that wait for the end of a call."""
 
 
@@ -23,7 +23,7 @@ class TextBehindCalls:
     def due(self, event: Event) -> int:
         """The characters of text that `feed` returns for this event."""
         new = len(event.text) if isinstance(event, TextDelta) else 0
-        waits = self._in_call and self._size + new <= HELD and not isinstance(event, CallEnd)
+        waits = self._in_call and self._size + new <= MOST_WAITING and not isinstance(event, CallEnd)
         return 0 if waits else self._size + new
 
     def feed(self, event: Event) -> list[Event]:
@@ -33,7 +33,7 @@ class TextBehindCalls:
         elif self._in_call and isinstance(event, TextDelta):
             self._texts.append(event)
             self._size += len(event.text)
-            return self._released() if self._size > HELD else []
+            return self._released() if self._size > MOST_WAITING else []
         elif isinstance(event, CallEnd):
             return [event, *self._released()]
         return [event]

@@ -86,10 +86,10 @@ class DoubledCalls:
             return self._ended(call, event)
         if isinstance(event, ArgumentsDelta):
             call.size += len(event.json)
-        call.held += _length(event)
+        call.length += _length(event)
         if call.waits or isinstance(event, ArgumentsDelta):
             call.events.append(event)
-        if call.waits and call.held > CHARACTERS:  # the reply is too large, and ends with what is passed on
+        if call.waits and call.length > CHARACTERS:  # the reply is too large, and ends with what is passed on
             call.waits = False
             return list(call.events)
         return [] if call.waits else [event]
@@ -108,14 +108,14 @@ class DoubledCalls:
 @dataclass(slots=True, eq=False)
 class _Call:
     """A call, with the characters of its arguments so far (`size`), and of everything that came since its beginning
-    (`held`). It `waits` for its end if it may be the second of two equal ones."""
+    (`length`). It `waits` for its end if it may be the second of two equal ones."""
 
     name: str
     in_text: bool
     waits: bool = False
     whole: bool = False
     size: int = 0
-    held: int = 0
+    length: int = 0
     events: list[Event] = field(default_factory=list[Event])
     _parsed: list[object] = field(default_factory=list[object])
 

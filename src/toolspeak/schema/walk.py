@@ -6,6 +6,7 @@ JSON Schema (2020-12, and the older `definitions`) defines as schemas.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 from urllib.parse import unquote
@@ -31,6 +32,10 @@ NAMED = frozenset(["properties", "patternProperties", "$defs", "definitions", "d
 
 DEPTH = 200
 """A schema that is nested deeper is considered a mistake (or an attack)."""
+
+POINTER = re.compile(r"#(?:/.*)?", re.DOTALL).fullmatch
+ANCHOR = re.compile(r"#([^/].*)", re.DOTALL).fullmatch
+"""Match local references: to a place in the schema, and to the name of an anchor."""
 
 
 def rebuild(schema: Any, change: Callable[[dict[str, Any], str], Any], path: str = "") -> Any:
@@ -78,13 +83,14 @@ def anchors(root: Mapping[str, Any]) -> dict[str, str]:
 
 def by_name(ref: str) -> str:
     """The name of the anchor that a local reference leads to; "" if it is a JSON pointer, or not local."""
-    return "" if ref[:1] != "#" or ref[1:2] in ("", "/") else unquote(ref[1:])
+    name = ANCHOR(ref)
+    return unquote(name[1]) if name else ""
 
 
 def resolve(root: Mapping[str, Any], ref: str) -> Any:
     """The target of the JSON pointer `ref` (`#/a/b`) in `root`; None if there is none. `repair` makes pointers of the names
     of anchors."""
-    if not ref.startswith("#") or by_name(ref):
+    if not POINTER(ref):
         return None
     here: Any = root
     for part in ref.split("/")[1:]:

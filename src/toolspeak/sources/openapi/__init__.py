@@ -87,7 +87,10 @@ def _without(secrets: Sequence[str]) -> Generator[None]:
         out_of = Secrets(secrets).out_of
         raise InvalidTool(out_of(str(error)), tool=out_of(error.tool), path=out_of(error.path)) from None
     except UsageError as error:
-        raise UsageError(Secrets(secrets).out_of(str(error))) from None
+        text = Secrets(secrets).out_of(str(error))
+        if text == str(error):
+            raise
+        raise UsageError(text) from None
 
 
 def _refuse_elsewhere(server: str, document: Document) -> None:
