@@ -10,7 +10,8 @@ import pytest
 
 import toolspeak as ts
 from half_read import CASES, ORDERS, Case, Order, call, half_reading
-from toolspeak.events import ArgumentsDelta, CallStart, TextDelta
+from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, TextDelta
+from toolspeak.plan.doubled_calls import DoubledCalls
 
 KNOWN, UNKNOWN = "Qwen2.5-7B-Instruct", "mine"
 NAMED = [
@@ -122,3 +123,33 @@ def test_a_number_that_one_reading_has_as_a_text_makes_no_second_call() -> None:
                     assert [call.arguments for call in reply.calls] == [{"seconds": 5, "quietly": True}]
 
     asyncio.run(main())
+
+
+SAME = {
+    "a whole number with a fraction": ('{"a": 5}', '{"a": 5.0}'),
+    "the same as a text": ('{"a": "5"}', '{"a": 5.0}'),
+    "a list as a text": ('{"a": ["x", 1]}', '{"a": "[\\"x\\", 1]"}'),
+    "an object with an object as a text": ('{"a": {"b": {"c": 1.0}}}', '{"a": {"b": "{\\"c\\": \\"1\\"}"}}'),
+    "a null more": ('{"a": 1}', '{"a": 1, "b": null}'),
+    "no arguments, and nulls": ("{}", '{"a": null}'),
+    "a null as a text": ('{"a": null}', '{"a": "null"}'),
+}
+OTHERS = {
+    "another number": ('{"a": 5}', '{"a": 5.5}'),
+    "two texts": ('{"a": "5"}', '{"a": "5.0"}'),
+    "a shorter list": ('{"a": [1, 2]}', '{"a": [1]}'),
+    "another name": ('{"a": 1}', '{"b": 1}'),
+    "another list as a text": ('{"a": ["x"]}', '{"a": "[\\"y\\"]"}'),
+}
+
+
+def test_two_spellings_of_the_same_arguments_are_one_call() -> None:
+    for table, count in ((SAME, 1), (OTHERS, 2)):
+        for kind, pair in table.items():
+            for text, own in (pair, pair[::-1]):
+                calls = DoubledCalls()
+                events: list[Event] = []
+                for arguments, in_text in ((text, True), (own, False)):
+                    one = [CallStart("f", ""), ArgumentsDelta(arguments), CallEnd()]
+                    events += calls.feed(one, in_text=in_text)
+                assert [sum(isinstance(event, CallStart) for event in events), calls.doubts()] == [count, []], kind

@@ -1,7 +1,7 @@
 """Drops the second of two equal calls: a server may read a call and leave it in the text as well.
 
-A call in the text and one of the server's own are the same if their names and arguments are equal, also if a number is a text
-in one of them; each is the same as at most one other. So nothing runs twice, and a call that arrives in only one way stays.
+A call in the text and one of the server's own are the same if their names and arguments are equal, also if a value is a text in
+one of them, or null in one and absent from the other; each is the same as at most one other. So nothing runs twice, and a call that arrives in only one way stays.
 The second call is held back until its arguments are complete. Other events pass as they come.
 
 If the arguments of such two calls differ, they may be two readings of one call, or two calls of which the server read one. One
@@ -137,10 +137,10 @@ class _Call:
 
     @property
     def arguments(self) -> object:
-        """Its arguments with numbers as text, parsed when they are first compared; their text if that is not JSON."""
+        """Its arguments in one spelling, parsed when they are first compared; their text if that is not JSON."""
         if not self._parsed:
             text = "".join(event.json for event in self.events if isinstance(event, ArgumentsDelta))
-            self._parsed.append(_as_text(nonblocking_json.loads_or(text, text)) if text else {})
+            self._parsed.append(_in_one_spelling(nonblocking_json.loads_or(text, text)) if text else {})
         return self._parsed[0]
 
 
@@ -155,12 +155,18 @@ def _length(event: Event) -> int:
             return 1
 
 
-def _as_text(value: Any) -> Any:
-    """The value with its numbers, truth values and nulls as texts: dialects write them without their type."""
+def _in_one_spelling(value: Any) -> Any:
+    """The value with its numbers and truth values as texts, its lists and objects as such, and without what is null: dialects
+    write values without their type, and servers add nulls and fractions."""
+    if isinstance(value, str) and value.startswith(("[", "{")):
+        value = nonblocking_json.loads_or(value, value)
     if isinstance(value, dict):
-        return {name: _as_text(one) for name, one in cast("dict[str, Any]", value).items()}
+        values = {name: _in_one_spelling(one) for name, one in cast("dict[str, Any]", value).items()}
+        return {name: one for name, one in values.items() if one != "null"}
     if isinstance(value, list):
-        return [_as_text(one) for one in cast("list[Any]", value)]
+        return [_in_one_spelling(one) for one in cast("list[Any]", value)]
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     return value if isinstance(value, str) else json.dumps(value)
 
 
