@@ -19,6 +19,8 @@ MAY_COMMENT = re.compile(OPENERS).search
 """A fast answer for texts with many openers of calls: whether a comment may be open."""
 BEHIND_BLANK, ON_LINE = (re.compile(rf"{before}(?:{OPENERS})").finditer for before in (r"(?<!\S)", r"\n[^\S\n]*"))
 """Match the openers of comments, each with a group of its own: behind a blank, and at the beginning of a line."""
+NO_GLOB = r"(?![\w*]|\.\w)"
+"""What follows no closer, but the beginning of a path (`*/build`, `*/*.py`, `*/.git`): at most two characters tell."""
 
 
 def comments_around(s: State) -> Iterator[str]:
@@ -29,7 +31,7 @@ def comments_around(s: State) -> Iterator[str]:
     for begun in (*ON_LINE(text), *BEHIND_BLANK(text, line)):
         opener, closer = SPELLINGS[(begun.lastindex or 1) - 1]
         if not re.search(closer, text[begun.end() :]):
-            yield rf"(?s:(?:(?!{opener}).)*?){closer}(?!\w)"
+            yield rf"(?s:(?:(?!{opener}).)*?){closer}{NO_GLOB}"
 
 
 def comment_ends(s: State, comment: re.Pattern[str]) -> Scan[bool]:
@@ -37,6 +39,6 @@ def comment_ends(s: State, comment: re.Pattern[str]) -> Scan[bool]:
     while True:
         text = s.text[s.pos : s.pos + RECENT]
         end = comment.match(text)
-        if any((s.closed, len(text) == RECENT, end and end.end() < len(text))):
+        if any((s.closed, len(text) == RECENT, end and end.end() + 1 < len(text))):
             return end is not None
         yield

@@ -17,7 +17,7 @@ HTML_COMMENT = {"<!--": "-->"}
 """A comment of HTML. Without its closer, it is the rest of the text."""
 BLOCK_COMMENTS = {
     r"\{?/\*+": r"\*/",
-    r"\(\*(?!\))": r"(?<!\()\*\)",
+    r"\(\*++(?!\w|[^()*]*\))": r"(?<!\()\*\)",
     r"\{#": r"#\}",
     r"\{-": r"-\}",
     r"\{\{!?--": r"--\}\}",
