@@ -134,6 +134,18 @@ def test_a_call_in_the_text_is_a_call(serve: Serve, name: str, text: str) -> Non
     asyncio.run(main())
 
 
+def test_the_dialect_whose_own_tags_these_are_reads_them_best(serve: Serve) -> None:
+    """The line breaks around the value are part of Qwen3-Coder's form; other dialects that know the tags keep them."""
+
+    async def main() -> None:
+        text = "<function=weather>\n<parameter=city>\nXiamen\n</parameter>\n</function>"
+        async with serve(Ignores(text)) as server:
+            call = await ts.acall(QUESTION, tools=[weather], model=f"{server.url}/v1#mine")
+            assert call.arguments == {"city": "Xiamen"}
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize(("name", "text"), CASES, ids=NAMES)
 def test_a_stream_shows_the_call_and_none_of_its_text(serve: Serve, name: str, text: str) -> None:
     async def main() -> None:

@@ -292,17 +292,19 @@ def _opened(dialect: Dialect, text: str) -> bool:
 
 
 def rank(dialect: Dialect, reply: Reply, text: str) -> tuple[int, ...]:
-    """How well a dialect reads a text: the text has the marker that opens its calls; it writes these calls so, blanks aside;
-    it needs few repairs, and few of its markers are missing; many models speak it."""
+    """How well a dialect reads a text: the text has the marker that opens its calls, and the tags are its own; it writes these
+    calls so, blanks aside; it needs few repairs, and few of its markers are missing; many models speak it."""
     words = markers(dialect)
-    missing = sum(word not in text for word in words)
+    present = [word for word in words if word in text]
     try:
         written = "".join(write_calls(reply.calls, dialect).split())
     except ToolspeakError:
         written = ""
     exact = written in "".join(text.split()) if written else False
-    opened = any(word in text for word in words[:1])
-    return opened, exact, -len(reply.notes), -missing, sum(map(len, words)), len(dialect.models)
+    foreign = any(note.rule == "other-tags" for note in reply.notes)
+    opened = any(word in text for word in words[:1]) > foreign
+    missing = len(words) - len(present)
+    return opened, exact, -len(reply.notes), -missing, sum(map(len, present)), len(dialect.models)
 
 
 @cache

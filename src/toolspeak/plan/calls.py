@@ -95,11 +95,15 @@ CUT_AT_LIMIT = "the reply was cut off at its limit of tokens (finish reason `len
 """What to say of a reply that reached its limit: why, and what to do."""
 
 
+def draft_note(call: ToolCall) -> Note | None:
+    """The note that the call was a draft in a thought; its detail is what ended the thought. None if it was none."""
+    return next((note for note in call.notes if note.rule == DRAFTED), None)
+
+
 def broken(call: ToolCall, finish: str = "") -> Problem:
     """The problem of a call whose text was cut, is no JSON object, or is ambiguous. `finish` is how its reply ended, ""
     if unknown."""
-    draft = next((note for note in call.notes if note.rule == DRAFTED), None)
-    if draft:
+    if draft := draft_note(call):
         return Problem(
             "",
             "a call behind the thought",

@@ -53,7 +53,7 @@ def decide(
     trying = Attempts(in_prompt, strategies, tries, tokens)
     while True:
         reply = yield from trying.ask(live=True)
-        reply = read(reply) if read else reply
+        reply = trying.state.settled(read(reply) if read else reply)
         bounded = _bounded(_cut_at_limit(reply, request.max_tokens), cut_stands, first and not request.parallel)
         sent = request.schema is not None and streamed()
         reply, wrong, again = _judged(bounded, trying.state.expected_request(request, bounded), cut_stands, sent)

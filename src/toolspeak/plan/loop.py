@@ -64,7 +64,7 @@ def loop(request: Request, limits: Limits, strategies: Sequence[ReaskStrategy] =
     so_far = _Run(request, limits, strategies)
     try:
         while True:
-            reply = so_far.judged((yield from _next_reply(so_far)))
+            reply = so_far.judged(so_far.reask.settled((yield from _next_reply(so_far))))
             so_far.took(reply)
             why = so_far.exhausted(reply)
             if not reply.calls:

@@ -23,9 +23,9 @@ from typing import Any, NoReturn
 from ..errors import Attempt, BadRequest, GenerationError, LimitReached, ModelError
 from ..events import Noted
 from ..schema.suggestions import near
-from ..types import Message, Note, Reply, Request, Step, Tool, ToolCall, Usage, copy_with
+from ..types import Finish, Message, Note, Reply, Request, Step, Tool, ToolCall, Usage, copy_with
 from ..wire.reading.collect import add_usage
-from .calls import assistant, written
+from .calls import assistant, draft_note, written
 from .effects import Plan, ask, tell
 from .refused_replies import shortened
 from .token_limit import ended_at
@@ -140,6 +140,20 @@ class ReaskState:
             return request
         return replace(request, tools=self.request.tools, choice=self.request.choice)
 
+    def settled(self, reply: Reply) -> Reply:
+        """The reply. If its only calls are drafts in a thought, and the model was asked again, it decided against them: what is
+        behind the thought is its answer."""
+        closers = [note.detail for note in map(draft_note, reply.calls) if note]
+        if not all((self.strategy, self.request.choice == "auto", closers, len(closers) == len(reply.calls))):
+            return reply
+        before, closer, behind = reply.text.partition(closers[-1])
+        thought, text = (before, behind) if closer else ("", before)
+        if not text.strip():
+            return reply
+        return replace(
+            reply, calls=(), text=text.strip(), thought=reply.thought + thought, finish=_of_text(reply.finish)
+        )
+
     def _set_current(self, name: str, by: str) -> None:
         self.anew = by != self.by
         self.strategy, self.by = name, by
@@ -167,7 +181,7 @@ class ReaskState:
     def _force(self, reply: Reply | None) -> None:
         """Requires a call after a wrong one: in an unfamiliar dialect, a call in the model's own format would pass as
         text."""
-        if reply is not None and reply.calls and self.request.choice == "auto":
+        if reply is not None and _meant(reply.calls) and self.request.choice == "auto":
             self.request = replace(self.request, choice="required")
             self.forced = True
 
@@ -189,6 +203,7 @@ def wanted(reply: Reply, request: Request, wrong: Sequence[ToolCall]) -> Tool[..
         return None
     if request.choice in tools:
         return tools[request.choice]
+    wrong = _meant(wrong)
     if len(wrong) == 1:
         meant = [wrong[0].name] if wrong[0].name in tools else near(wrong[0].name, tools, at_most=2)
     elif wrong or reply.calls or request.choice != "required":
@@ -196,6 +211,15 @@ def wanted(reply: Reply, request: Request, wrong: Sequence[ToolCall]) -> Tool[..
     else:
         meant = [name for name in tools if len(tools) == 1 or name in reply.text]
     return tools[meant[0]] if len(meant) == 1 else None
+
+
+def _meant(calls: Sequence[ToolCall]) -> list[ToolCall]:
+    """The calls that are no drafts: nobody is made to call what he thought of and did not call."""
+    return [call for call in calls if draft_note(call) is None]
+
+
+def _of_text(finish: Finish) -> Finish:
+    return "stop" if finish == "tool_calls" else finish
 
 
 def sampled_otherwise(request: Request) -> Request:
