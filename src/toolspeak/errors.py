@@ -7,7 +7,7 @@
     │   ├── UnknownDialect           no dialect of that name
     │   ├── UnknownModel             no model of that name
     │   ├── TemplateError            a chat template that cannot render these messages
-    │   ├── StaleApproval            a pending call that differs from the one shown, was refused, or has expired
+    │   ├── StaleApproval            a pending call that differs from the one shown, was refused, has run, or has expired
     │   ├── NotRecorded              a request that a recording has no answer to
     │   └── MissingExtra             an optional library is not installed
     ├── CallError                    a call that cannot be run
@@ -107,7 +107,7 @@ class TemplateError(UsageError):
 
 
 class StaleApproval(UsageError):
-    """A pending call that differs from the one that was shown for approval, was refused, or has expired. Nothing has run."""
+    """A pending call that differs from the one that was shown, was refused, has expired, or has run already. Nothing runs."""
 
     status = 409
 

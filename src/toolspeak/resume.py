@@ -62,7 +62,8 @@ def resume(
     An approval is marked as used before its call runs, in the SQLite file `store` ($TOOLSPEAK_APPROVALS, by default in
     the user's state folder), and never runs a call again. The result is stored there too: if the model then fails, the
     same answers continue with it. If it is unknown whether a call has run, it is not run again, and its result says
-    so. Raises StaleApproval, before anything runs, if a call differs from what was shown or has expired.
+    so. Raises StaleApproval, before anything runs, if a call differs from what was shown or has expired, or if it is
+    refused after it ran.
     """
     return drive.run_sync(aresume(reply, answers, tools=tools, store=store, **options))
 
@@ -100,7 +101,8 @@ async def play(
     paused = _Paused(messages, pending, stored, closed)
     calls = paused.answered(answers, task.box)
     task = await task.ready()
-    await in_thread(lambda: approvals.close(paused.refused(answers)))
+    late = await in_thread(lambda: approvals.close(*paused.ended(answers)))
+    paused.check_ended(late)
     for event in _events(calls):
         yield event
     results = await _results(calls, answers, paused, task, replace(policy, allow=(), ask=("*",)), approvals)
@@ -218,10 +220,24 @@ class _Paused:
             )
         return call
 
-    def refused(self, answers: Answers) -> list[tuple[str, float]]:
-        """The calls that a person refused or answered: the digest of each, and until when it could be approved."""
-        ended = [self.pending[key] for key, answer in answers.items() if not _is_approved(answer)]
-        return [(one.digest, one.expires) for one in ended]
+    def ended(self, answers: Answers) -> tuple[dict[str, float], dict[str, float]]:
+        """The calls that a person refused, and those answered: the digest of each, and until when it can be approved."""
+        refused: dict[str, float] = {}
+        answered: dict[str, float] = {}
+        for key, answer in answers.items():
+            if not _is_approved(answer):
+                one = self.pending[key]
+                (answered if isinstance(answer, Answer) else refused)[one.digest] = one.expires
+        return refused, answered
+
+    def check_ended(self, late: Collection[str]) -> None:
+        """Raises StaleApproval if there is a call that was refused or answered after its approval was used."""
+        for one in self.pending.values():
+            if one.digest in late:
+                raise StaleApproval(
+                    f"the call {one.id!r:.80} of {one.tool!r:.80} cannot be refused or answered any more: its approval "
+                    "was already used. The call has run, or may have. Approve it to continue: it is not run again"
+                )
 
     def left(self, answers: Answers) -> tuple[Pending, ...]:
         """The calls that stay pending."""

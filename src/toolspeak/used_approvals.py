@@ -3,6 +3,8 @@
 An approval is marked as used before its call runs, and the call's result is stored as soon as it exists. If the
 process dies in between, the call may have run or not. Nothing can tell which, so it is not run again and a person has
 to check. If the process dies later, or the model fails, the next attempt continues with the stored result.
+
+A call that a person refused or answered before it ran is closed: it cannot be approved any more.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Generator, Iterable
+from collections.abc import Collection, Generator, Iterable, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,12 +25,15 @@ from .types import ToolResult
 
 VARIABLE = "TOOLSPEAK_APPROVALS"
 MARGIN = 30 * 86_400.0
-"""Seconds for which a used approval is remembered after it expires, because clocks can be set back."""
+"""Seconds for which a used approval or a closed call is remembered after it expires, because clocks can be set back."""
 _SCRIPT = """
 CREATE TABLE IF NOT EXISTS used (digest TEXT PRIMARY KEY, expires REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS closed (digest TEXT PRIMARY KEY, expires REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS result (digest TEXT PRIMARY KEY, expires REAL NOT NULL, kept TEXT NOT NULL);
 """
+_APPROVED = "SELECT 1 FROM used WHERE digest = ? AND digest NOT IN (SELECT digest FROM closed)"
+_HAS_RESULT = "SELECT 1 FROM result WHERE digest = ?"
+_CLOSE = "INSERT OR IGNORE INTO closed SELECT :1, :2 WHERE :1 NOT IN (SELECT digest FROM used)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +71,25 @@ class ApprovalStore:
         except (OSError, sqlite3.Error) as error:
             raise UsageError(f"used approvals cannot be stored in {self.path}: {error}. Nothing has run") from error
 
-    def close(self, calls: Iterable[tuple[str, float]]) -> None:
-        """Marks calls, each with its digest and the time until which it can be approved, as not to be approved any
-        more: a person refused or answered them. Raises UsageError if that cannot be stored."""
-        rows = list(calls)
+    def close(self, refused: Mapping[str, float], answered: Mapping[str, float]) -> Collection[str]:
+        """Marks calls, each its digest with the time until which it can be approved, as not to be approved any more.
+
+        Returns the digests for which that comes too late; then nothing is marked. A call whose approval was used cannot
+        be refused, since it has run or may have. A person who knows its outcome can answer it, unless its result is
+        stored. Raises UsageError if the marks cannot be stored.
+        """
+        rows = [*refused.items(), *answered.items()]
         if not rows:
-            return
+            return ()
         try:
             with self._writing() as database:
-                database.executemany("INSERT OR IGNORE INTO used VALUES (?, ?)", rows)
-                database.executemany("INSERT OR IGNORE INTO closed VALUES (?, ?)", rows)
+                late = {one for one in refused if database.execute(_APPROVED, (one,)).fetchone()}
+                late |= {one for one in answered if database.execute(_HAS_RESULT, (one,)).fetchone()}
+                if not late:
+                    # An answered call whose approval was used stays used only: it must not look as if it never ran.
+                    database.executemany(_CLOSE, rows)
+                    database.executemany("INSERT OR IGNORE INTO used VALUES (?, ?)", rows)
+                return late
         except (OSError, sqlite3.Error) as error:
             raise UsageError(f"refused calls cannot be stored in {self.path}: {error}. Nothing has run") from error
 
@@ -121,8 +135,8 @@ class ApprovalStore:
         with self._connected() as database:
             database.execute("BEGIN IMMEDIATE")
             now = time.time()
-            database.execute("DELETE FROM used WHERE expires < ?", (now - MARGIN,))
-            for table in ("result", "closed"):
-                database.execute(f"DELETE FROM {table} WHERE expires < ?", (now,))  # noqa: S608 - our own names
+            database.execute("DELETE FROM result WHERE expires < ?", (now,))
+            for table in ("used", "closed"):
+                database.execute(f"DELETE FROM {table} WHERE expires < ?", (now - MARGIN,))  # noqa: S608 - our own names
             yield database
             database.execute("COMMIT")

@@ -149,6 +149,10 @@ def test_an_approval_is_asked_for_in_one_process_and_given_in_another(cli: Cli, 
     assert second.stderr.splitlines() == ['→ remove {"path": "notes"}', "← removed notes"]
     again = cli(*RESUME, "--approve", one["id"], "-m", script("Done."))
     assert (again.returncode, again.stdout, again.stderr) == (0, second.stdout, second.stderr)
+    for late in (("--refuse", f"{one['id']}=no"), ("--answer", f"{one['id']}=it is still there")):
+        refused = cli(*RESUME, *late, "-m", script("Never read."))
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert "cannot be refused or answered any more: its approval was already used" in refused.stderr
     edited = f'{one["id"]}={{"path": "b"}}'
     third = cli(*RESUME, "--edit", edited, "--json", "-m", script("Well."))
     assert third.returncode == 1

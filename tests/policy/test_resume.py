@@ -139,6 +139,48 @@ def test_a_call_that_was_refused_or_answered_is_closed(first: Any, then: Any) ->
     assert removed == ["c"]
 
 
+@pytest.mark.parametrize("first", [True, ts.Edit({"path": "b"})])
+def test_a_call_that_ran_cannot_be_refused_or_answered(first: Any) -> None:
+    """The model would read that it did not run. The same approval still continues the run with the stored result."""
+    reply = paused(REMOVE, ("remove", {"path": "c"}))
+    resumed(reply, {"c0": first})
+    ran = list(removed)
+    late = [False, "no", ts.Answer("it is still there")]
+    for answer, form in [(answer, form) for answer in late for form in forms(reply)]:
+        with pytest.raises(ts.StaleApproval, match=r"'c0' of 'remove' .*already used. The call has run, or may have"):
+            resumed(form, {"c1": True, "c0": answer})
+        with pytest.raises(ts.StaleApproval, match="'c0' of 'remove'"):
+            resumed(form, {"c1": False, "c0": answer})
+    assert removed == ran
+    assert [result.text for result in resumed(reply, {"c0": first}).steps[0].results] == [f"removed {ran[0]}"]
+    other = ts.Edit({"path": "d"})
+    assert "may have run" in resumed(reply, {"c0": other}).steps[0].results[0].text
+    assert resumed(reply, {"c0": first, "c1": True}).text == "Done."  # nothing closed the other call
+    assert removed == [*ran, "c"]
+
+
+def test_a_call_that_may_have_run_can_be_answered_but_not_refused() -> None:
+    """Its process was killed while it ran. A person who knows the outcome answers; that does not make it unrun."""
+    reply = paused()
+    [one] = reply.pending
+    assert ApprovalStore().consume(one.digest, one.expires)
+    for again in forms(reply):
+        with pytest.raises(ts.StaleApproval, match="The call has run, or may have"):
+            resumed(again, {"c0": "no"})
+        for _ in range(2):
+            assert resumed(again, {"c0": ts.Answer("it is gone")}).steps[0].results[0].text == "it is gone"
+        assert "may have run" in resumed(again, {"c0": True}).steps[0].results[0].text
+    assert removed == []
+
+
+def test_a_refusal_is_repeated_after_the_approval_expired(monkeypatch: pytest.MonkeyPatch) -> None:
+    reply = paused(REMOVE, ("remove", {"path": "c"}))
+    resumed(reply, {"c0": False})
+    monkeypatch.setattr("time.time", lambda: reply.pending[0].expires + 60)
+    resumed(reply, {"c1": False})  # forgets what expired
+    assert resumed(reply, {"c0": False, "c1": False}).text == "Done."
+
+
 @pytest.mark.parametrize("answer", [True, ts.Edit({"path": "b"})])
 def test_the_result_of_an_approved_call_outlives_a_model_that_fails(answer: Any) -> None:
     """The model fails right behind the call: the same answers go on with what the call gave, in whatever form."""
