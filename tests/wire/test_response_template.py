@@ -330,7 +330,24 @@ def test_simple_patterns_are_literals_groups_and_gaps(pattern: str, expected: tu
     assert pattern_pieces(pattern) == expected
 
 
-@pytest.mark.parametrize("pattern", ["a+", "a|b", "(a)", "[ab]", "a{2}", r"\d", "(?=a)", r"(?P=n)", "a$", "(", "\\"])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "a+",
+        "a|b",
+        "(a)",
+        "[ab]",
+        "a{2}",
+        r"\d",
+        "(?=a)",
+        r"(?P=n)",
+        "a$",
+        "(",
+        "\\",
+        "(?P<n>[" + "\\]" * 40,
+        "[^" + "\\]" * 40,
+    ],
+)
 def test_other_patterns_are_refused(pattern: str) -> None:
     with pytest.raises(ValueError, match="cannot be said in literals"):
         pattern_pieces(pattern)

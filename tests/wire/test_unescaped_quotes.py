@@ -14,6 +14,7 @@ from cost import LINEAR, growth
 from toolspeak.dialects import get
 from toolspeak.models.speaker import Speaker
 from toolspeak.wire.dialect import ARGS, Dialect, JsonCall
+from toolspeak.wire.reading.collect import collect
 
 QUERIES = (
     'say "hi" and "\nCLOSE\nmore',
@@ -91,6 +92,15 @@ def test_the_model_is_asked_again() -> None:
 def find_it(query: str) -> str:
     """Find it."""
     raise AssertionError(query)
+
+
+@pytest.mark.parametrize("name", ["hermes", "hy-v3-opensource", "deepseek-v31"])
+def test_a_row_of_tags_behind_a_call_is_read_in_one_way(name: str) -> None:
+    """With two ways for each slash, forty of them would take hours."""
+    d = get(name)
+    for end in ("<", "</a", "</b>"):
+        reply = collect(stream(d, [wire(d, find("two words")).strip() + "\n" + "</a>" * 150 + end], TOOLS))
+        assert [call.name for call in reply.calls] == ["find"]
 
 
 @pytest.mark.parametrize("form", ['a "b" }', "{", '"}', "1 ", "] "])

@@ -30,7 +30,12 @@ COMMON = {
 }  # fmt: skip
 """The terminals of Lark's `common`, as regular expressions."""
 BEGINS = re.compile(r"^[ \t]*(?:[?!]*(?P<name>_?[a-zA-Z]\w*)(?:\.-?\d+)?[ \t]*:|(?P<order>%\w+))", re.MULTILINE)
-COMMENT = re.compile(r"""("(?:\\.|[^"\\\n])*"|/(?!/)(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n])+/)|//[^\n]*""")
+COMMENT = re.compile(
+    r"""("(?:\\.|[^"\\\n])*+"|/(?!/)(?:\\.|\[(?:\\.|[^\]\\\n])*+(?:\]|\\?$)|[^/\\\n\[])++(?:/|\\?$))|//[^\n]*""",
+    re.MULTILINE,
+)
+"""Matches a comment, or with a group what only contains one: a text or a regular expression, which ends with its line at the
+latest. So each character is read once, in whatever a client sends."""
 TOKEN = re.compile(
     r"""\s*(?:(?P<text>"(?:\\.|[^"\\\n])*")(?P<i>i?)|/(?P<regex>(?:\\.|[^/\\\n])+)/(?P<flags>[a-z]*)"""
     r"""|(?P<alias>->\s*\w+)|(?P<name>_?[a-zA-Z]\w*)|~\s*(?P<least>\d+)(?:\.\.(?P<most>\d+))?|(?P<mark>\.\.|[|()\[\]?*+]))"""

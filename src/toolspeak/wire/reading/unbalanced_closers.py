@@ -30,7 +30,9 @@ KEYWORDS = re.compile(r"(?P<closer>(?P<closers>[\"']\s{0,64}\))|\))|\(")
 """Matches what opens the parentheses of a Python call, and what closes them. `closers`: a text stands before the end."""
 BLANK = re.compile(r"\s{0,64}").fullmatch
 """Matches what may be between the ends of objects. It is far shorter than LONGEST, so that no cut decides."""
-CLOSING = re.compile(r"[\s\])},;`]*(?:(?:</?[^<>\s]{1,128}>|\[[^\s\[\]]{1,64}\])[\s`]*)*").fullmatch
+TAG = r"(?:/[^<>\s]{0,128}|[^<>\s/][^<>\s]{0,127})"
+"""Matches what is in a tag, each in one way: with an optional slash before any characters, a row of tags has two ways for each."""
+CLOSING = re.compile(rf"[\s\])}},;`]*(?:(?:<{TAG}>|\[[^\s\[\]]{{1,64}}\])[\s`]*)*").fullmatch
 """Matches what may close a call behind its objects: brackets, and markers."""
 NAME_END = r"(?:\">|\"(?=[^>])|>|(?=[\s<{]))(?=[^\"'`])"
 """Matches what ends a name in an opener that is not quoted."""
