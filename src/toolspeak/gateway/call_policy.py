@@ -96,15 +96,11 @@ class Policed(Wrapper[Model]):
         self._rule, self._who = rule, who
 
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
-        async with aclosing(policed(self._ask, request, self._rule, who=self._who)) as events:
+        ask = cast("Ask", self.model.stream)
+        async with aclosing(policed(ask, request, self._rule, who=self._who)) as events:
             async for event in events:
                 if not isinstance(event, Done):
                     yield event
-
-    async def _ask(self, request: Request) -> AsyncGenerator[Event | Done[Reply]]:
-        async with aclosing(cast("AsyncGenerator[Event]", self.model.stream(request))) as events:
-            async for event in events:
-                yield event
 
 
 class _CallCollector:

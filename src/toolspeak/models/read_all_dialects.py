@@ -214,12 +214,13 @@ class Passage:
         wrong: list[_Ranked] = []
         doubts: list[tuple[int, ...]] = []
         for one in readings:
-            reply, order = one.reply, rank(one.dialect, one.reply, self.text)
+            reply = one.reply
             right = sum(not checked(call, self._tools)[1] for call in reply.calls)
             offered = any((right, all(call.name in names for call in reply.calls)))
             counts = all((reply.calls, _meant(one, reply), any((alone, offered > _goes_on(reply)))))
             if not counts:
                 continue
+            order = rank(one.dialect, reply, self.text)
             if 0 < right < len(reply.calls):
                 mixed.append(((right, len(reply.calls), *order), one))
             elif _opened(one.dialect, self.text):

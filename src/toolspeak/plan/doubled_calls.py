@@ -1,8 +1,9 @@
 """Drops the second of two equal calls: a server may read a call and leave it in the text as well.
 
-A call in the text and one of the server's own are the same if their names and arguments are equal, also if a value is a text in
-one of them, or null in one and absent from the other; each is the same as at most one other. So nothing runs twice, and a call that arrives in only one way stays.
-The second call is held back until its arguments are complete. Other events pass as they come.
+A call in the text and one of the server's own are the same if their names and arguments are equal, also if a value is a
+text in one of them, or null in one and absent from the other; each is the same as at most one other. So nothing runs twice, and
+a call that arrives in only one way stays. The second call is held back until its arguments are complete. Other events pass as
+they come.
 
 If the arguments of such two calls differ, they may be two readings of one call, or two calls of which the server read one. One
 call was read twice if white space alone differs, if one reading has all arguments of the other and more, or if one of them is
@@ -41,10 +42,9 @@ class DoubledCalls:
     def cost(self) -> int:
         """The characters that the end of the open call parses: only arguments that may be equal are compared."""
         call = self._open
-        if call is None:
+        if call is None or not call.waits:
             return 0
-        sizes = [other.size for other in self._unpaired if call.may_equal(other)]
-        return sum(sizes, call.size) if sizes else 0
+        return call.size + sum(other.size for other in self._unpaired if call.may_equal(other))
 
     @property
     def cost_of_doubts(self) -> int:
@@ -63,10 +63,10 @@ class DoubledCalls:
 
     def doubts(self) -> list[Event]:
         """At the end of the reply: the note that calls in it are two readings of one, if some are."""
-        name = next((text.name for text, own in self._pairs() if text.is_reading_of(own)), None)
-        return (
-            [] if name is None else [Noted(Note(TWO_READINGS, f"the text has another {name!r} than the server sent"))]
-        )
+        for text, own in self._pairs():
+            if text.is_reading_of(own):
+                return [Noted(Note(TWO_READINGS, f"the text has another {text.name!r} than the server sent"))]
+        return []
 
     def _pairs(self) -> list[tuple[_Call, _Call]]:
         """The calls in the text, each with those of the server's own that have its name."""

@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 from ..errors import Attempt, BadRequest, GenerationError, LimitReached, ModelError
 from ..events import Noted
 from ..schema.suggestions import near
-from ..types import Finish, Message, Note, Reply, Request, Step, Tool, ToolCall, Usage, copy_with
+from ..types import Message, Note, Reply, Request, Step, Tool, ToolCall, Usage, copy_with
 from ..wire.reading.collect import add_usage
 from .calls import assistant, draft_note, written
 from .effects import Plan, ask, tell
@@ -150,9 +150,8 @@ class ReaskState:
         thought, text = (before, behind) if closer else ("", before)
         if not text.strip():
             return reply
-        return replace(
-            reply, calls=(), text=text.strip(), thought=reply.thought + thought, finish=_of_text(reply.finish)
-        )
+        finish = "stop" if reply.finish == "tool_calls" else reply.finish
+        return replace(reply, calls=(), text=text.strip(), thought=reply.thought + thought, finish=finish)
 
     def _set_current(self, name: str, by: str) -> None:
         self.anew = by != self.by
@@ -216,10 +215,6 @@ def wanted(reply: Reply, request: Request, wrong: Sequence[ToolCall]) -> Tool[..
 def _meant(calls: Sequence[ToolCall]) -> list[ToolCall]:
     """The calls that are no drafts: nobody is made to call what he thought of and did not call."""
     return [call for call in calls if draft_note(call) is None]
-
-
-def _of_text(finish: Finish) -> Finish:
-    return "stop" if finish == "tool_calls" else finish
 
 
 def sampled_otherwise(request: Request) -> Request:

@@ -13,7 +13,6 @@ from .quoting_signs import BLOCK_COMMENTS
 from .source import Scan
 from .state import RECENT, State
 
-SPELLINGS = [*BLOCK_COMMENTS.items()]
 OPENERS = "|".join(f"({opener})" for opener in BLOCK_COMMENTS)
 MAY_COMMENT = re.compile(OPENERS).search
 """A fast answer for texts with many openers of calls: whether a comment may be open."""
@@ -22,6 +21,12 @@ BEHIND_BLANK, ON_LINE = (re.compile(rf"{before}(?:{OPENERS})").finditer for befo
 NO_GLOB = r"(?![\w*]|\.\w)"
 """What follows no closer, but the beginning of a path (`*/build`, `*/*.py`, `*/.git`): at most two characters tell."""
 
+ENDS = [
+    (re.compile(closer).search, rf"(?s:(?:(?!{opener}).)*?){closer}{NO_GLOB}")
+    for opener, closer in BLOCK_COMMENTS.items()
+]
+"""For each kind of comment, what searches its closer, and a pattern for the rest of one that is open."""
+
 
 def comments_around(s: State) -> Iterator[str]:
     """Patterns for the ends of the comments around the call that begins here. The opener of each begins its line, or is on
@@ -29,9 +34,9 @@ def comments_around(s: State) -> Iterator[str]:
     text = s.recent if len(s.recent) == RECENT else "\n" + s.recent
     line = text.rfind("\n") + 1 if s.text_before_call else len(text)
     for begun in (*ON_LINE(text), *BEHIND_BLANK(text, line)):
-        opener, closer = SPELLINGS[(begun.lastindex or 1) - 1]
-        if not re.search(closer, text[begun.end() :]):
-            yield rf"(?s:(?:(?!{opener}).)*?){closer}{NO_GLOB}"
+        closes, end = ENDS[(begun.lastindex or 1) - 1]
+        if not closes(text, begun.end()):
+            yield end
 
 
 def comment_ends(s: State, comment: re.Pattern[str]) -> Scan[bool]:

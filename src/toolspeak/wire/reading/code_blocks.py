@@ -134,10 +134,9 @@ def _calls(s: State, p: Program, attempt: Attempt, word: str) -> Scan[Outcome]:
             return False, False
         if around and (yield from shows(s, p, around)):
             return True, True
-        own = (
-            yield from ahead(s, 0, p.openers)
-        ) > 0  # it may look like a marker of another family before a bare object
-        between = 0 if own else (yield from markers_before(s, p.openers, 0))
+        # The next opener may look like a marker of another family before a bare object.
+        opens = (yield from ahead(s, 0, p.openers)) > 0
+        between = 0 if opens else (yield from markers_before(s, p.openers, 0))
         s.emit_text(s.text[s.pos : s.pos + between])
         s.pos += between
         s.start_recording()
