@@ -377,6 +377,7 @@ def test_reports_are_those_of_the_folder_and_no_other_file(serve_models: Callabl
         *(("POST", "/ui/api/report", {"name": name}, BEARER) for name in names),
         ("GET", "/ui/report/guess", None, BEARER),
         reports=str(folder),
+        operators=("page",),
     )
     rows = json.loads(listed[2])["reports"]
     assert [(row["name"], row["title"]) for row in rows] == [("one/report.html", "A & B")]
@@ -393,6 +394,9 @@ def test_the_configuration_has_the_page() -> None:
         parse_config(text + key + "[server]\nworkers = 2\n")
     with pytest.raises(UsageError, match="operators"):
         parse_config(text + key.replace("me]", "you]"))
+    with pytest.raises(UsageError, match=r"ui\.reports: expected `operators`, the keys that see the reports"):
+        parse_config(text.replace("operators = ['me']", "reports = '.'") + key)
+    assert parse_config(text.replace("operators = ['me']", "reports = '.'")).ui
 
 
 def test_a_turn_counts_on_the_budget_of_its_key(serve_models: Callable[..., Any], tmp_path: Path) -> None:

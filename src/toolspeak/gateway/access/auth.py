@@ -71,11 +71,14 @@ class Authenticator:
             raise Refused(message, status=403, code="origin_not_allowed")
 
     def knows(self, exchange: HttpExchange) -> bool:
-        """Whether the client of an open route may see details: there are no keys, or it sent a valid one."""
+        """Whether the client of an open route may see details: there are no keys, or it sent a valid one, which then says
+        what it may see."""
         try:
-            self._keys.caller(exchange.scope["headers"])
+            key = self._keys.caller(exchange.scope["headers"])
         except Refused:
             return False
+        if key is not None:
+            self._apply_key(exchange, key)
         return True
 
     def close(self) -> None:

@@ -270,6 +270,8 @@ def _page(top: Table, keys: Sequence[Key], workers: int) -> PageSettings | None:
     )
     if page.live and workers > 1:
         table.wrong("expected server.workers = 1: each process would keep only its own requests", "live")
+    if all((page.reports, names, not page.operators)):
+        table.wrong("expected `operators`, the keys that see the reports: no other key does", "reports")
     table.close()
     return page
 

@@ -206,7 +206,7 @@ class Batches:
 class PageSettings:
     """The page at /ui. `live` is how many requests are kept in memory for it, 0 for none. Each key sees its own
     requests, the keys in `operators` all of them. `tools` are those that its playground may run, by `policy`, or by
-    hand without one. `reports` is a folder with results of evaluations."""
+    hand without one. `reports` is a folder with results of evaluations, which only operators see if there are keys."""
 
     live: int = 0
     operators: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import itertools
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -47,8 +47,8 @@ class Readiness:
         self.failed: dict[str, str] = {}
         """Models that could not be loaded, with the class of the error."""
 
-    def status(self, models: Models) -> tuple[int, dict[str, Any]]:
-        """Return the status code, and details for clients that may see them: the models that cannot be asked."""
+    def status(self, models: Models, visible: Callable[[str], bool]) -> tuple[int, dict[str, Any]]:
+        """Return the status code, and details for clients that may see them: the visible models that cannot be asked."""
         detail: dict[str, Any] = {}
         if self.draining:
             detail["draining"] = True
@@ -56,8 +56,8 @@ class Readiness:
             detail["loading"] = True
         down = sorted({*models.broken(), *self.failed})
         ready = not any((detail, 0 < len(down) == len(models.served)))
-        if down:
-            detail["models"] = down
+        if visible_down := [name for name in down if visible(name)]:
+            detail["models"] = visible_down
         return (200, {"status": "ready", **detail}) if ready else (503, {"status": "not ready", **detail})
 
     async def load(self, models: Models) -> None:
@@ -116,10 +116,11 @@ async def live(_: Gateway, exchange: HttpExchange, __: str) -> None:
 
 async def ready(gateway: Gateway, exchange: HttpExchange, _: str) -> None:
     """Answer whether to send requests here."""
-    status, body = gateway.readiness.status(gateway.models)
+    details = gateway.auth.knows(exchange)
+    status, body = gateway.readiness.status(gateway.models, exchange.visible)
     if status == 503:
         exchange.headers.append((b"retry-after", b"1"))
-    if not gateway.auth.knows(exchange):
+    if not details:
         body = {"status": body["status"]}
     await exchange.reply_json(status, body)
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Mapping
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from ... import __version__
 from ...api.incoming import IncomingRequest
@@ -40,7 +40,7 @@ from ..limits.budgets import Metered
 from ..registry import Served, build
 from ..telemetry.request_record import RequestRecord
 from .pagination import query
-from .ui_bodies import CALL, DRAFT, NAME, READ, RESUME, TURN, answer_of
+from .ui_bodies import CALL, DRAFT, NAME, READ, RESUME, TURN, answer_of, flat
 
 if TYPE_CHECKING:
     from ..app import Gateway
@@ -228,7 +228,7 @@ class Interface:
             "tools": self.tools.list(),
             "dialects": list(names()),
             "live": self.ring is not None,
-            "reports": self.reports is not None,
+            "reports": self._reports(exchange) is not None,
             "policy": self.settings.policy is not None,
         }
         await exchange.reply_json(200, body)
@@ -286,7 +286,7 @@ class Interface:
         if self.settings.policy is not None and body.get("tools"):
             message = "with a policy calls are run, and a pasted tool cannot run: give it with `toolspeak ui --tools`"
             raise Refused(message, code="invalid_value", param="tools")
-        return Toolbox(*(one for one in self.tools if one.name in offered), *(tools(_flat(body)) or ()))
+        return Toolbox(*(one for one in self.tools if one.name in offered), *(tools(flat(body)) or ()))
 
     def tapped(self, served: Served) -> Served:
         """Return the same with a model that can be recorded."""
@@ -326,7 +326,7 @@ class Interface:
         """Answer with how dialects parse a reply."""
         body = await self.gateway.read(exchange, READ)
         async with self.gateway.admitted(exchange):
-            tools = await exchange.understand(lambda body, make: make(_flat(body)), body) if body.get("tools") else None
+            tools = await exchange.understand(lambda body, make: make(flat(body)), body) if body.get("tools") else None
             reading = await asyncio.to_thread(read_reply, body["text"], body.get("dialect", ""), tools)
             await exchange.reply_json(200, reading)
 
@@ -356,18 +356,29 @@ class Interface:
         return self.ring
 
     def _owner(self, exchange: HttpExchange) -> str | None:
-        """Return whose requests the key may see: its own, or everybody's (None) for an operator."""
-        return None if exchange.owner in self.settings.operators else exchange.owner
+        """Return whose requests the client may see: its own, or everybody's (None)."""
+        return None if self._sees_all(exchange) else exchange.owner
+
+    def _sees_all(self, exchange: HttpExchange) -> bool:
+        """Whether the client may see what belongs to no key: as an operator, or because there are no keys."""
+        return exchange.key is None or exchange.owner in self.settings.operators
+
+    def _reports(self, exchange: HttpExchange) -> Reports | None:
+        """Return the reports that the client may see. They name any model, and repeat cases, so no part of them belongs
+        to a key."""
+        return self.reports if self._sees_all(exchange) else None
 
     async def list_reports(self, exchange: HttpExchange) -> None:
         """Answer with the reports in the folder."""
-        rows = await asyncio.to_thread(self.reports.rows) if self.reports else []
+        reports = self._reports(exchange)
+        rows = await asyncio.to_thread(reports.rows) if reports else []
         await exchange.reply_json(200, {"reports": rows})
 
     async def open_report(self, exchange: HttpExchange) -> None:
         """Answer with an address at which a report can be opened once."""
         body = await self.gateway.read(exchange, NAME)
-        ticket = await asyncio.to_thread(self.reports.ticket, body["name"]) if self.reports else None
+        reports = self._reports(exchange)
+        ticket = await asyncio.to_thread(reports.ticket, body["name"]) if reports else None
         if ticket is None:
             raise Refused(f"there is no report {body['name'][:200]} here", status=404, code="not_found")
         await exchange.reply_json(200, {"address": f"report/{ticket}"})
@@ -385,9 +396,3 @@ def _number(text: str, name: str) -> int:
     if not re.fullmatch("[0-9]{1,15}", text, re.ASCII):
         raise Refused(f"{name}: expected a number, got {text[:40]!r}", code="invalid_value", param=name)
     return int(text)
-
-
-def _flat(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the tools of a body without OpenAI's wrapper."""
-    rows = cast("list[dict[str, Any]]", body.get("tools", ()))
-    return [row["function"] if isinstance(row.get("function"), dict) else row for row in rows]

@@ -1,7 +1,8 @@
-"""The bodies that the page sends: a JSON Schema for each, and the parser of answers to pending calls."""
+"""The bodies that the page sends: a JSON Schema for each, and the parsers of tools and of answers to pending calls."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 from ...approvals import Answer, Edit
@@ -75,3 +76,9 @@ def answer_of(value: Any) -> bool | str | Edit | Answer:
         return value
     row = cast("dict[str, Any]", value)
     return Edit(row["edit"]) if "edit" in row else Answer(row["answer"])
+
+
+def flat(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the tools of a body without OpenAI's wrapper."""
+    rows = cast("list[dict[str, Any]]", body.get("tools", ()))
+    return [row["function"] if isinstance(row.get("function"), dict) else row for row in rows]

@@ -23,7 +23,7 @@ export function reportsView(about) {
       const rows = reports.map((row) => h("tr", {},
         h("td", {}, h("button", { type: "button", class: "quiet", onclick: () => open(row.name, row.title) }, textNodes(row.name))),
         cells(row.title, new Date(1000 * row.time).toLocaleString(), `${Math.ceil(row.size / 1000)} kB`)));
-      const hint = about.reports ? "None found. toolspeak eval writes them; --reports DIR says where they are." : "No folder of reports was given.";
+      const hint = about.reports ? "None found. toolspeak eval writes them; --reports DIR says where they are." : "No folder of reports was given, or this key sees none.";
       list.replaceChildren(rows.length ? table(["report", "about", "written", "size"], rows, { "aria-label": "Reports" }) : h("p", { class: "dim" }, hint));
     } catch (error) {
       tell(error.message, true);
