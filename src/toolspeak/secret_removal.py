@@ -18,8 +18,6 @@ from html.entities import codepoint2name
 from itertools import accumulate, islice
 from typing import Any, cast
 
-from .schema.nonblocking_json import loads_or
-
 EXACT = 8
 """The shortest secret that is removed from successful answers."""
 LONGEST = 1_000
@@ -113,12 +111,26 @@ class Secrets:
         yield text[at:]
 
     def out_of_data(self, value: Any) -> Any:
-        """Return JSON data without the secrets."""
+        """Return JSON data of the same shape without the secrets. A number that contains one becomes a text."""
         if not self._escaped:
             return value
         text = json.dumps(value, ensure_ascii=False)
         clean = self.out_of(text, exact=True)
-        return value if clean == text else loads_or(clean, clean)  # not JSON if the replacement left a lone backslash
+        return value if clean == text else self._out_of_parts(value)
+
+    def _out_of_parts(self, value: Any) -> Any:
+        """Return JSON data without the secrets in its texts: in the JSON of all, the end of a secret could hide the end of a
+        text."""
+        if isinstance(value, str):
+            return self.out_of(value, exact=True)
+        if isinstance(value, Mapping):
+            rows = cast("Mapping[str, Any]", value).items()
+            return {self.out_of(name, exact=True): self._out_of_parts(part) for name, part in rows}
+        if isinstance(value, list | tuple):
+            return [self._out_of_parts(part) for part in cast("Iterable[Any]", value)]
+        text = json.dumps(value)
+        clean = self.out_of(text, exact=True)
+        return value if clean == text else clean
 
 
 def injected_texts(values: Iterable[object]) -> Secrets:

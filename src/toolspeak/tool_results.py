@@ -327,6 +327,11 @@ def fair_share(sizes: list[int], room: int) -> int:
     return share
 
 
+def without_passwords(text: str) -> str:
+    """Return a text without the passwords in URLs."""
+    return _TOKEN.sub("[hidden]@", _PASSWORD.sub(r"\1:[hidden]@", text))
+
+
 def exception_text(error: BaseException, show: bool = True, clean: Callable[[str], str] = str) -> str:
     """An error as a model reads it: JSON with its type, its message and, for a call, its problems. There is no
     traceback.
@@ -340,7 +345,7 @@ def exception_text(error: BaseException, show: bool = True, clean: Callable[[str
     if cause is not None and not show and not isinstance(cause, ToolError):
         exception, text = error, "the tool failed"
     if cause is not None:
-        text = _TOKEN.sub("[hidden]@", _PASSWORD.sub(r"\1:[hidden]@", clean(beginning(text, 20_000))))
+        text = without_passwords(clean(beginning(text, 20_000)))
     fields: dict[str, Any] = {"type": type(exception).__name__, "message": beginning(text, 2_000)}
     if isinstance(error, CallError) and error.problems:
         fields["problems"] = [

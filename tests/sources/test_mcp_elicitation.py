@@ -15,6 +15,7 @@ import pytest
 import toolspeak as ts
 from preloaded import Started
 from preloaded_command import toolspeak_command
+from toolspeak.secret_removal import Secrets
 
 mcp = pytest.importorskip("mcp", reason="the extra mcp is not installed")
 types: Any = pytest.importorskip("mcp.types", reason="the extra mcp is not installed")
@@ -161,7 +162,7 @@ def test_it_answers_questions_of_older_servers_and_addresses_to_open(command: li
     from toolspeak.sources.mcp.server_questions import QuestionHandler
 
     asked: list[str] = []
-    questions = QuestionHandler(lambda message, schema: asked.append(message) or {})
+    questions = QuestionHandler(lambda message, schema: asked.append(message) or {}, lambda: Secrets(()))
     with questions.running():
         done = talk(
             over_stdio(command, elicitation_callback=questions, mode="legacy"),

@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from aiohttp import web
@@ -52,6 +52,7 @@ class Hostile:
             return await self.stream(request) if self.stream else web.Response(status=405)
         if request.method == "DELETE":
             return web.Response()
+        LATEST[:] = [request]
         message = await request.json()
         if "method" not in message:
             self.replies.append(message)
@@ -151,6 +152,19 @@ INITIALIZED = {
     "serverInfo": {"name": "web", "version": "1"},
     "protocolVersion": "2025-06-18",
 }
+
+
+async def _broken_off(*_: Any) -> web.StreamResponse:
+    """A response whose next chunk begins with the key in place of its size."""
+    response = web.StreamResponse(headers={"Content-Type": "application/json"})
+    response.enable_chunked_encoding()
+    await response.prepare(LATEST[-1])
+    cast("asyncio.Transport", LATEST[-1].transport).write(KEY.encode() + b"\r\n")
+    return response
+
+
+LATEST: list[web.Request] = []
+"""The requests that a server gets, where an answer needs them."""
 ECHOES: dict[str, dict[str, Any]] = {
     "no session": {"initialize": error(f"I know {KEY}")},
     "redirect": {"initialize": _redirect},
@@ -165,6 +179,8 @@ ECHOES: dict[str, dict[str, Any]] = {
     "no message": {"tools_call": _words(json.dumps({"a" * 30: KEY}))},
     "no event": {"tools_call": _words(f'data: {{"{KEY}": 1}}\n\n', "text/event-stream")},
     "redirected call": {"tools_call": _redirect},
+    "coding": {"tools_call": lambda *_: web.Response(body=b"{}", headers={"Content-Encoding": KEY, "Content-Type": "application/json"})},
+    "chunk": {"tools_call": _broken_off},
     "question": {
         "modern": True,
         "tools_call": {
@@ -189,6 +205,64 @@ def test_no_error_brings_a_key_back(place: str, caplog: pytest.LogCaptureFixture
     ours = "".join(record.getMessage() for record in caplog.records if record.name.startswith("toolspeak"))
     told = "".join(traceback.format_exception(caught.value)) + ours
     assert not [part for part in (KEY, KEY[:12], KEY[-12:]) if part in told]
+
+
+@pytest.mark.parametrize("modern", [True, False])
+def test_no_question_shows_a_key(modern: bool) -> None:
+    """Neither its text, nor its schema, nor the address to open; and the server does not read a password in what the
+    function raises."""
+    field = {"type": "string", "description": f"not {KEY}", "enum": ["yes", KEY.encode().hex()]}
+    schema = {"type": "object", "properties": {"sure": field, KEY: {"type": "string"}}}
+    form = {"mode": "form", "message": f"Is {KEY} yours?", "requestedSchema": schema}
+    link = {"mode": "url", "message": "Log in:", "url": f"http://127.0.0.1:9/?key={KEY}", "elicitationId": "1"}
+    asked: list[Any] = []
+
+    def elicit(*question: Any) -> Any:
+        asked.append(question)
+        raise ValueError("no http://ann:open-sesame@127.0.0.1/ here")
+
+    async def answer(server: Hostile, message: dict[str, Any]) -> Any:
+        if modern:
+            query = {"method": "elicitation/create", "params": [form, link][len(asked)]}
+            return {"result": {"resultType": "input_required", "inputRequests": {"a": query}}}
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(LATEST[-1])
+        for at, one in enumerate((form, link), 1):
+            await response.write(events({"id": at, "method": "elicitation/create", "params": one}))
+            while len(server.replies) < at:
+                await asyncio.sleep(0.001)
+        await response.write(
+            events({"id": message["id"], "result": {"content": [{"type": "text", "text": f"{server.replies}"}]}})
+        )
+        return response
+
+    with serving(Hostile(modern=modern, tools_call=answer)) as url:
+        with tools_of(url, headers={"Authorization": f"Bearer {KEY}"}, elicit=elicit) as box:
+            if modern:
+                for _ in range(2):
+                    with pytest.raises(ts.ToolError) as caught:
+                        call(box)
+                    assert "the question was not answered: no http://ann:[hidden]@127.0.0.1/ here" in str(caught.value)
+            else:
+                assert (
+                    str(call(box)).count("the question was not answered: no http://ann:[hidden]@127.0.0.1/ here") == 2
+                )
+    clean = json.loads(json.dumps(schema).replace(KEY, "[hidden]").replace(KEY.encode().hex(), "[hidden]"))
+    empty = {"type": "object", "properties": {}}
+    assert asked == [("Is [hidden] yours?", clean), ("Log in:\nhttp://127.0.0.1:9/?key=[hidden]", empty)]
+
+
+@pytest.mark.parametrize("key", [KEY, '"begins-so', "ends-with\\", "12345678", 'with\\"both'])
+def test_data_keeps_its_shape_without_a_key(key: str) -> None:
+    data = {"a": [f"\\\\{key}", key, {key: 1}], "b": f"{key}\\", "c": {"d": f'"{key}"', "e": None}, "f": "fine"}
+    clean = Secrets([key]).out_of_data(data)
+    assert set(clean) == {"a", "b", "c", "f"}
+    assert (clean["a"][1:], clean["f"], clean["c"]["e"]) == (["[hidden]", {"[hidden]": 1}], "fine", None)
+    assert key not in "".join([clean["a"][0], clean["b"], clean["c"]["d"]])
+
+
+def test_a_number_that_is_a_key_becomes_a_text() -> None:
+    assert Secrets(["12345678"]).out_of_data([12345678, 1]) == ["[hidden]", 1]
 
 
 @pytest.mark.parametrize("piece", [1, 7, 40, 1000])

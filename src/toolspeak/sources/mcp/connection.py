@@ -104,8 +104,9 @@ class Connection:
         return not self.alive
 
     def reason(self, words: str, broken: str = "") -> str:
-        """Return why a request failed: what broke off its answer or the connection, else the server's message."""
-        return broken or self.problem or excerpt(self.secrets().out_of(_INPUT.sub("]", words)), _WORDS)
+        """Return why a request failed: what broke off its answer or the connection, else the server's message. Each may
+        repeat what the server sent."""
+        return excerpt(self.secrets().out_of(broken or self.problem or _INPUT.sub("]", words)), _WORDS)
 
     @property
     def stderr_text(self) -> str:
@@ -161,7 +162,7 @@ class Connection:
         from ... import __version__
         from .server_questions import QuestionHandler
 
-        self.questions = QuestionHandler(self.elicit) if self.elicit else None
+        self.questions = QuestionHandler(self.elicit, self.secrets) if self.elicit else None
         return Client(
             self._transport(),
             read_timeout_seconds=self.timeout,

@@ -16,8 +16,10 @@ from mcp import Client
 from pydantic import TypeAdapter
 
 from ...errors import ToolError
+from ...models.offload import offloaded
 from ...running import in_thread
-from ...tool_results import message_of
+from ...secret_removal import Secrets
+from ...tool_results import message_of, plain_size, without_passwords
 from ...types import Schema
 
 Content = Mapping[str, Any]
@@ -35,10 +37,12 @@ MOST, AT_ONCE = 50, 10
 
 
 class QuestionHandler:
-    """Answers questions by `elicit` while calls are `running`; calling it answers one, as the SDK needs it."""
+    """Answers questions by `elicit` while calls are `running`; calling it answers one, as the SDK needs it. `secrets()` are
+    removed from questions, as from results."""
 
-    def __init__(self, elicit: Elicit) -> None:
+    def __init__(self, elicit: Elicit, secrets: Callable[[], Secrets]) -> None:
         self._elicit = elicit
+        self._secrets = secrets
         self._calls = self._open = self._count = 0
 
     @contextlib.contextmanager
@@ -74,11 +78,14 @@ class QuestionHandler:
         form = isinstance(params, t.ElicitRequestFormParams)
         message = params.message if form else f"{params.message}\n{params.url}"
         schema: Schema = dict(params.requested_schema) if form else {"type": "object", "properties": {}}
+        question = [message, schema]
+        message, schema = await offloaded(plain_size(question), self._secrets().out_of_data, question)
         try:
             answer = await in_thread(lambda: self._elicit(message, schema))
             content = await answer if inspect.isawaitable(answer) else answer
         except Exception as error:  # noqa: BLE001 - whatever the function raises, the server gets an answer
-            return t.ErrorData(code=t.INTERNAL_ERROR, message=f"the question was not answered: {message_of(error)}")
+            why = without_passwords(message_of(error))  # the server reads it
+            return t.ErrorData(code=t.INTERNAL_ERROR, message=f"the question was not answered: {why}")
         if content is None:
             return t.ElicitResult(action="decline")
         return t.ElicitResult(action="accept", content=dict(content) if form else None)

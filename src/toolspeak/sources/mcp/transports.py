@@ -151,9 +151,9 @@ def bounded() -> httpx2.AsyncBaseTransport:
                     response = await super().handle_async_request(request)
             except TimeoutError:
                 raise httpx2.ReadTimeout("the request was given up", request=request) from None
-            coding = response.headers.get("content-encoding", "identity").strip().lower()
+            coding = response.headers.get("content-encoding", "identity").strip()
             refused = ""
-            if coding not in ("", "identity"):
+            if coding.lower() not in ("", "identity"):
                 # A thousand compressed bytes may become a million at once, so unrequested compression is refused.
                 del response.headers["content-encoding"]
                 refused = f"the answer is compressed ({coding[:40]}), which was not asked for"
