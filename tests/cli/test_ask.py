@@ -495,11 +495,11 @@ def test_what_looks_like_a_call_is_told(place: Path, cli: Cli) -> None:
         assert "note: a part of the text looks like a call of add" in done.stderr
 
 
-def test_a_reply_of_a_server_that_drops_tools_is_no_answer(cli: Cli, serve: Callable[..., str]) -> None:
+def test_an_answer_of_a_server_that_drops_tools_comes_once(cli: Cli, serve: Callable[..., str]) -> None:
     """Standard output had the reply to the request whose tools were dropped, and the one to the next request."""
     done = cli("ask", "Weather?", "-t", "weather.py", "-m", f"{serve(ignores=True)}#m")
     assert (done.stdout, done.returncode) == ("hello\n", 0), done.stderr
-    assert "hello\n" in done.stderr
+    assert "hello" not in done.stderr
 
 
 def test_a_text_that_was_meant_as_a_call_is_no_answer(cli: Cli, script: Script) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any, Literal
 
 import pytest
@@ -12,9 +12,11 @@ from aiohttp import web
 
 import toolspeak as ts
 from toolspeak.events import Event, Finished, Noted, TextDelta
+from toolspeak.gateway.generation import answer
 from toolspeak.models.calls_in_text import Listener
 from toolspeak.models.fallback import Adaptive
 from toolspeak.models.http import Http
+from toolspeak.models.pool import Pool
 from toolspeak.models.strategy import Preferences
 from toolspeak.types import Usage
 
@@ -129,6 +131,51 @@ def test_the_text_that_was_streamed_stays_and_the_call_follows(serve: Callable[.
             model = ts.model(f"{server.url}/v1#m")
             events = [event async for event in ts.astream(QUESTION, tools=TOOLS, model=model)]
             assert [event.text for event in events if isinstance(event, TextDelta)] == ["No.", "Sunny."]
+
+    asyncio.run(ask())
+
+
+async def speaks_twice(request: web.Request) -> web.Response:
+    """As `counts_words`, but its model calls nothing, wherever the tools are."""
+    if not request.path.endswith("/chat/completions"):
+        return web.Response(status=404)
+    messages = json.dumps((await request.json())["messages"])
+    text = "I am well, thank you." if "weather" in messages else "I am well."
+    return web.Response(body=reply(len(messages.split()), content=text), content_type="text/event-stream")
+
+
+def streamed(model: ts.Model) -> AsyncIterator[Any]:
+    return ts.astream("How are you?", tools=TOOLS, model=model)
+
+
+def passed_on(model: ts.Model) -> AsyncIterator[Any]:
+    return answer(ts.Request([{"role": "user", "content": "How are you?"}], TOOLS), model)
+
+
+@pytest.mark.parametrize("stream", [streamed, passed_on], ids=["library", "gateway"])
+@pytest.mark.parametrize("pooled", [False, True], ids=["one server", "a pool"])
+def test_an_answer_in_words_is_streamed_once(
+    serve: Callable[..., Any], stream: Callable[[ts.Model], AsyncIterator[Any]], pooled: bool
+) -> None:
+    """The answer was passed on before the count came, so it stays unless the next reply has a call: the stream has the text
+    of the run."""
+
+    async def ask() -> None:
+        async with serve(speaks_twice) as server:
+            url = f"{server.url}/v1#m"
+            run = await ts.arun("How are you?", tools=TOOLS, model=ts.model(url))
+            assert run.text == "I am well."
+            assert [note.rule for note in run.notes] == ["tools-in-prompt"]
+            assert run.messages[-1] == {"role": "assistant", "content": "I am well."}
+            assert chats(server.bodies) == ["native", *["compared"] * 3, "prompted"]
+            model: ts.Model = Pool([ts.model(url)]) if pooled else ts.model(url)
+            events = [event async for event in stream(model)]
+            assert [event.text for event in events if isinstance(event, TextDelta)] == [run.text]
+            spent = [event.usage for event in events if isinstance(event, Finished)]
+            assert sum(usage.prompt_tokens for usage in spent) == run.usage.prompt_tokens
+            assert sum(usage.completion_tokens for usage in spent) == 10
+            later = [event async for event in stream(model)]
+            assert [event.text for event in later if isinstance(event, TextDelta)] == ["I am well, thank you."]
 
     asyncio.run(ask())
 

@@ -12,12 +12,13 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
-from ..errors import ToolspeakError
-from ..events import Event, Noted
+from ..errors import LimitReached, ToolspeakError
+from ..events import Event, Finished, Noted
 from ..types import Message, Note, Reply, Request, ToolCall, ToolResult, Usage
 from ..wire.prompt.control_markers import cleaner
 from ..wire.prompt.known_markers import control_markers
 from ..wire.reading.collect import add_usage
+from .attempted_call import attempted
 
 T = TypeVar("T")
 Reads = Callable[[Event | None], Iterable[Event]]
@@ -76,10 +77,47 @@ def ask(request: Request, *, live: bool = False, by: str = "", read: Reads | Non
     moved = next((note for note in reply.notes if note.rule == IN_PROMPT), None)
     if moved is None:
         return reply
+    if request.choice == "auto" and reply.text.strip():
+        return (yield from _ask_for_call(request, reply, by=by, read=read))
     again = Note("re-asked", "the server dropped the tools")
     yield from tell(Noted(again))
     other = yield from ask(request, live=live, by=by, read=read)
-    return replace(other, usage=add_usage(reply.usage, other.usage), notes=(moved, again, *other.notes))
+    return _after(reply, other, again)
+
+
+def _ask_for_call(request: Request, reply: Reply, *, by: str, read: Reads | None) -> Plan[Reply]:
+    """The reply to a request that is asked again after an answer in words: it counts if it has a call. Otherwise the answer
+    stays, because it was passed on already."""
+    again = Note("re-asked", "the server dropped the tools")
+    events: list[Event] = []
+    try:
+        other: Reply = yield Ask(request, read=_recorded(read, events), by=by)
+    except LimitReached as error:
+        error.reply = reply
+        raise
+    if not any((other.calls, attempted(other, request))):
+        yield from tell(Finished(reply.finish, other.usage))  # each request to the model has one, with what it cost
+        return replace(reply, usage=add_usage(reply.usage, other.usage))
+    yield from tell(Noted(again), *events)
+    return _after(reply, other, again)
+
+
+def _after(reply: Reply, other: Reply, again: Note) -> Reply:
+    """The other reply, with what the first one cost and said of the tools."""
+    moved = [note for note in reply.notes if note.rule == IN_PROMPT]
+    return replace(other, usage=add_usage(reply.usage, other.usage), notes=(*moved, again, *other.notes))
+
+
+def _recorded(read: Reads | None, events: list[Event]) -> Reads:
+    """Reads as `read` does, and adds what came to `events`."""
+
+    def recorded(event: Event | None) -> Iterable[Event]:
+        came = read(event) if read else () if event is None else (event,)
+        for one in came:
+            events.append(one)
+            yield one
+
+    return recorded
 
 
 def score(pairs: Sequence[tuple[str, str]]) -> Plan[list[float]]:
