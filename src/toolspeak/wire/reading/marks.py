@@ -1,52 +1,141 @@
 """Searches a text for a set of literals: the marks of a dialect.
 
 Words with the same beginning share a branch of one pattern, which may also match an incomplete word at the end of the text.
+Such a pattern of hundreds of words takes as long to compile as a few hundred thousand characters take to search. A text of
+which no dialect is known is read in about a hundred dialects, and most of them are done with it after a few characters. So a
+pattern is compiled only when enough was searched. Until then the text is searched for the first letters of the words, and
+compared with the words there. Both ways find the same.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Sequence
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import groupby
 from operator import itemgetter
 
 Search = Callable[..., "re.Match[str] | None"]
+WORTH = 16
+"""Characters that are searched for each character of the words before their pattern is compiled."""
+EACH = 16
+"""Characters that a search, and a look at the words, count as."""
 
 
 class Marks:
     """A set of literals to search for: the leftmost one, the longest of several, or an incomplete one at the end of
     the text.
 
-    `special` is a character class (without brackets) for which a piece may not be emitted directly. A pattern of hundreds
-    of words takes milliseconds to compile, and most replies need few of them, so each is compiled at its first use.
+    `special` is a character class (without brackets) for which a piece may not be emitted directly.
     """
 
     def __init__(self, words: tuple[str, ...], special: str = "") -> None:
         self._words = sorted({w for w in words if w})
         self._special = special
+        self._length = sum(map(len, self._words))
+        self._searched = 0
+        """Characters that were searched without the patterns."""
 
-    @cached_property
-    def search(self) -> Search:
+    def search(self, text: str, pos: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
         """Searches a text that may go on."""
-        return re.compile(self._pattern()).search
+        if self._worth_compiling:
+            self.__dict__["search"] = re.compile(self._pattern()).search  # takes the place of this method
+            return self.search(text, pos, end)
+        return self._compared(text, pos, end, whole=False)
 
-    @cached_property
-    def full(self) -> Search:
+    def full(self, text: str, pos: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
         """Searches a text that ends, for whole words."""
-        return re.compile(f"({_alternatives(self._words, '')})").search
+        if self._worth_compiling:
+            self.__dict__["full"] = re.compile(f"({_alternatives(self._words, '')})").search
+            return self.full(text, pos, end)
+        return self._compared(text, pos, end, whole=True)
 
-    @cached_property
+    @property
     def fast_search(self) -> Search:
         """Searches a piece for anything that may belong to a word. If words begin with rare characters, these alone
         decide. Otherwise most text would have one of them."""
+        return self._rare or (self._fast_pattern if self._worth_compiling else self._special_or_word)
+
+    @cached_property
+    def _rare(self) -> Search | None:
+        """Searches for the first letters of the words, if they are rare."""
         first = dict.fromkeys(w[0] for w in self._words)
-        if not any(c.isalnum() | (c == " ") for c in first):
-            return re.compile(f"[{''.join(map(re.escape, first))}{self._special}]").search
+        if any(c.isalnum() | (c == " ") for c in first):
+            return None
+        return re.compile(f"[{''.join(map(re.escape, first))}{self._special}]").search
+
+    @cached_property
+    def _fast_pattern(self) -> Search:
         return re.compile(self._pattern() + (f"|[{self._special}]" if self._special else "")).search
+
+    def _special_or_word(self, text: str) -> re.Match[str] | None:
+        special = _letters(self._special)(text) if self._special else None
+        return special or self.search(text)
 
     def _pattern(self) -> str:
         return _alternatives(self._words, r"\Z")
+
+    # ------------------------------------------------------------------ without a pattern
+
+    @property
+    def _worth_compiling(self) -> bool:
+        return self._searched >= WORTH * self._length
+
+    @cached_property
+    def _first(self) -> Search:
+        return _letters("".join(re.escape(letter) for letter in dict.fromkeys(word[0] for word in self._words)))
+
+    @cached_property
+    def _by_start(self) -> dict[str, list[str]]:
+        """The words by their first two letters, and those of one letter, the longest first."""
+        by_start: dict[str, list[str]] = {}
+        for word in sorted(self._words, key=len, reverse=True):
+            by_start.setdefault(word[:2], []).append(word)
+        return by_start
+
+    @cached_property
+    def _begins(self) -> frozenset[str]:
+        """The first letters of longer words."""
+        return frozenset(word[0] for word in self._words if len(word) > 1)
+
+    def _compared(self, text: str, pos: int, end: int, *, whole: bool) -> re.Match[str] | None:
+        end = min(end, len(text))
+        first, at, found = self._first, pos, None
+        while found is None and (letter := first(text, at, end)):
+            self._searched += EACH + letter.start() - at
+            found = self._word_at(text, letter.start(), end, whole)
+            at = letter.start() + 1
+        self._searched += EACH + (end - at if found is None else 0)
+        return found
+
+    def _word_at(self, text: str, at: int, end: int, whole: bool) -> re.Match[str] | None:
+        """The longest word that is here, or that is incomplete at the end of the text."""
+        left, words = end - at, self._by_start.get(text[at : min(at + 2, end)], ())
+        if left == 1:
+            if not whole and text[at] in self._begins:
+                return _taken(1, complete=False)(text, at, end)
+        elif not whole and words and left < len(words[0]):
+            rest = text[at:end]
+            for word in words:  # a generator would be woken for each
+                if len(word) > left and word.startswith(rest):
+                    return _taken(left, complete=False)(text, at, end)
+        for word in words:
+            if text.startswith(word, at, end):
+                return _taken(len(word), complete=True)(text, at, end)
+        return _taken(1, complete=True)(text, at, end) if text[at] in self._by_start else None
+
+
+@cache
+def _taken(length: int, *, complete: bool) -> Search:
+    """Matches so many characters; with a group if they are a whole word."""
+    return re.compile(f"((?s:.{{{length}}}))" if complete else f"(?s:.{{{length}}})").match
+
+
+@lru_cache(1024)
+def _letters(letters: str) -> Search:
+    """Searches for one of these letters, which are escaped."""
+    return re.compile(f"[{letters}]" if letters else r"(?!)").search
 
 
 def _alternatives(words: Sequence[str], cut: str, at: int = 0) -> str:
