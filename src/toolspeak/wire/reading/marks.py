@@ -55,7 +55,9 @@ class Marks:
     def fast_search(self) -> Search:
         """Searches a piece for anything that may belong to a word. If words begin with rare characters, these alone
         decide. Otherwise most text would have one of them."""
-        return self._rare or (self._fast_pattern if self._worth_compiling else self._special_or_word)
+        if self._rare:
+            return self._rare
+        return self._fast_pattern if self._worth_compiling else self._special_or_word
 
     @cached_property
     def _rare(self) -> Search | None:
@@ -70,8 +72,7 @@ class Marks:
         return re.compile(self._pattern() + (f"|[{self._special}]" if self._special else "")).search
 
     def _special_or_word(self, text: str) -> re.Match[str] | None:
-        special = _letters(self._special)(text) if self._special else None
-        return special or self.search(text)
+        return _letters(self._special)(text) or self.search(text)
 
     def _pattern(self) -> str:
         return _alternatives(self._words, r"\Z")
@@ -100,34 +101,45 @@ class Marks:
         return frozenset(word[0] for word in self._words if len(word) > 1)
 
     def _compared(self, text: str, pos: int, end: int, *, whole: bool) -> re.Match[str] | None:
+        """Finds the first place of a word, or of an incomplete one at the end if it need not be whole."""
         end = min(end, len(text))
-        first, at, found = self._first, pos, None
-        while found is None and (letter := first(text, at, end)):
-            self._searched += EACH + letter.start() - at
-            found = self._word_at(text, letter.start(), end, whole)
-            at = letter.start() + 1
-        self._searched += EACH + (end - at if found is None else 0)
-        return found
+        first, at, hit = self._first, pos, None
+        while letter := first(text, at, end):
+            place = letter.start()
+            self._searched += EACH + place - at
+            hit = (None if whole else self._half_word(text, place, end)) or self._whole_word(text, place, end)
+            if hit:
+                break
+            at = place + 1
+        self._searched += EACH if hit else EACH + end - at
+        return hit
 
-    def _word_at(self, text: str, at: int, end: int, whole: bool) -> re.Match[str] | None:
-        """The longest word that is here, or that is incomplete at the end of the text."""
-        left, words = end - at, self._by_start.get(text[at : min(at + 2, end)], ())
-        if left == 1:
-            if not whole and text[at] in self._begins:
-                return _taken(1, complete=False)(text, at, end)
-        elif not whole and words and left < len(words[0]):
-            rest = text[at:end]
-            for word in words:  # a generator would be woken for each
-                if len(word) > left and word.startswith(rest):
-                    return _taken(left, complete=False)(text, at, end)
-        for word in words:
+    def _half_word(self, text: str, at: int, end: int) -> re.Match[str] | None:
+        """The incomplete word that the text ends with."""
+        if end - at == 1:
+            return _span(1, complete=False)(text, at, end) if text[at] in self._begins else None
+        words = self._by_start.get(text[at : at + 2])
+        if words is None:
+            return None
+        left = end - at
+        if left >= len(words[0]):
+            return None
+        rest = text[at:end]
+        for word in words:  # a generator would be woken for each
+            if word.startswith(rest, 0, len(word) - 1):
+                return _span(left, complete=False)(text, at, end)
+        return None
+
+    def _whole_word(self, text: str, at: int, end: int) -> re.Match[str] | None:
+        """The longest word that is here."""
+        for word in self._by_start.get(text[at : at + 2], ()):
             if text.startswith(word, at, end):
-                return _taken(len(word), complete=True)(text, at, end)
-        return _taken(1, complete=True)(text, at, end) if text[at] in self._by_start else None
+                return _span(len(word), complete=True)(text, at, end)
+        return _span(1, complete=True)(text, at, end) if text[at] in self._by_start else None
 
 
 @cache
-def _taken(length: int, *, complete: bool) -> Search:
+def _span(length: int, *, complete: bool) -> Search:
     """Matches so many characters; with a group if they are a whole word."""
     return re.compile(f"((?s:.{{{length}}}))" if complete else f"(?s:.{{{length}}})").match
 
