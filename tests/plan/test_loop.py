@@ -501,3 +501,40 @@ def test_the_note_of_the_calls_limit_says_how_many_did_not_run() -> None:
     model = native(calls(("add", {"a": 1, "b": 1})), calls(*[("add", {"a": 1, "b": n}) for n in range(2, 9)]), "enough")
     (note,) = [n for n in ts.run("go", tools=[add], model=model, limits={"calls": 5}).notes if n.rule == "limit-calls"]
     assert "limit of 5 calls: 1 ran, and none of the 7 in its last reply" in note.detail
+
+
+def other(a: int) -> int:
+    """Another tool."""
+    return a
+
+
+@pytest.mark.parametrize(
+    ("choice", "why"), [("none", "No tool may be called now"), ("other", "Only other may be called")]
+)
+def test_a_call_that_the_choice_forbids_does_not_run(choice: str, why: str) -> None:
+    """The model reads why, and a call of the one tool runs after it."""
+    model = native(calls(ADD), calls(("other", {"a": 7})) if choice == "other" else "3.", "It is 3.")
+    reply = ts.run("1 + 2?", tools=[add, other], model=model, choice=choice)
+    (refused,) = reply.steps[0].results
+    assert (refused.value, isinstance(refused.error, ts.ToolError)) == (None, True)
+    assert why in texts(model.requests[1])[-1]
+    assert model.requests[1].choice == choice
+    if choice == "other":
+        assert [result.value for result in reply.steps[1].results] == [7]
+        assert model.requests[2].choice == "auto"
+    assert reply.text == ("It is 3." if choice == "other" else "3.")
+    assert answered(reply.messages)
+
+
+def test_of_several_calls_only_the_allowed_ones_run() -> None:
+    model = native(calls(ADD, ("other", {"a": 7})), "done")
+    reply = ts.run("go", tools=[add, other], model=model, choice="other")
+    assert [result.value for result in reply.steps[0].results] == [None, 7]
+    assert answered(reply.messages)
+
+
+def test_a_text_beside_a_call_is_the_answer_if_no_call_is_allowed() -> None:
+    """As `decide` and the gateway have it."""
+    reply = ts.run("go", tools=[add], model=native([TextDelta("It is 3."), *calls(ADD)]), choice="none")
+    assert (reply.text, reply.calls, rules(reply)) == ("It is 3.", (), ["call-not-allowed"])
+    assert len(reply.steps) == 1

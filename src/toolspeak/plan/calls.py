@@ -217,3 +217,16 @@ def written(call: ToolCall) -> str:
 def answer(call: ToolCall, text: str) -> Message:
     """A tool result as a message."""
     return {"role": "tool", "tool_call_id": call.id, "name": name_in_conversation(call), "content": text}
+
+
+def not_allowed(call: ToolCall, choice: str) -> str:
+    """Why the choice of the request forbids a call, whatever its arguments; "" if it does not."""
+    if choice == "none":
+        return "No tool may be called now. Answer in words."
+    return "" if choice in ("auto", "required", call.name) else f"Only {choice} may be called, not {call.name}."
+
+
+def without_calls(reply: Reply) -> Reply:
+    """The reply without its calls, if none is allowed."""
+    notes = [Note("call-not-allowed", call.name) for call in reply.calls]
+    return replace(reply, calls=(), finish="stop", notes=(*reply.notes, *notes))

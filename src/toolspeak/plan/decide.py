@@ -15,7 +15,7 @@ from ..schema.phrases import beginning, number_of
 from ..schema.suggestions import listed
 from ..types import Message, Note, Problem, Reply, Request, ToolCall, copy_with
 from .attempted_call import CUT, attempted, in_full, tries_of
-from .calls import CUT_AT_LIMIT, answer, checked, problem_text, reached
+from .calls import CUT_AT_LIMIT, answer, checked, not_allowed, problem_text, reached, without_calls
 from .effects import Plan
 from .json_reply import in_words, json_text, order
 from .reask import NO_CALL_ADVICE, Attempts, ReaskStrategy, usual
@@ -60,7 +60,7 @@ def decide(
         if not wrong:
             return trying.right(reply)
         if request.choice == "none" and reply.calls and reply.text.strip():
-            return trying.right(_in_words(reply))
+            return trying.right(without_calls(reply))
         if sent:
             trying.tries = 1  # nothing may follow a text that was passed on
         trying.tries = tries_of(reply, request, trying.tries)
@@ -154,14 +154,8 @@ def _bounded(reply: Reply, cut_stands: bool, one: bool) -> Reply:
     return reply if calls == reply.calls else replace(reply, calls=calls, notes=tuple(notes))
 
 
-def _in_words(reply: Reply) -> Reply:
-    """The reply without its calls, if none is allowed."""
-    notes = [Note("call-not-allowed", call.name) for call in reply.calls]
-    return replace(reply, calls=(), finish="stop", notes=(*reply.notes, *notes))
-
-
 def _refusal(call: ToolCall, problems: Sequence[Problem], choice: str) -> str:
-    return _refused(call, choice) or "; ".join(problem.message for problem in problems)
+    return not_allowed(call, choice) or "; ".join(problem.message for problem in problems)
 
 
 def _judged(reply: Reply, request: Request, cut_stands: bool, streamed: bool) -> tuple[Reply, str, list[Message]]:
@@ -187,7 +181,7 @@ def _last_resort(reply: Reply, request: Request) -> Reply | None:
     """What counts of a reply that is wrong again and again: a text beside calls that are not allowed, or one that was
     meant as a call."""
     if request.choice == "none":
-        return _in_words(reply) if reply.calls else None
+        return without_calls(reply) if reply.calls else None
     return reply if request.choice == "auto" and attempted(reply, request) else None
 
 
@@ -216,10 +210,3 @@ def _no_required_call(reply: Reply, request: Request, fault: str) -> tuple[Reply
     order_text = f"{fault} Answer with a call to {wanted}, nothing else."
     why = f"a call to {wanted} was wanted, and a text came{_why_text(reply)}"
     return reply, why, [{"role": "user", "content": order_text}]
-
-
-def _refused(call: ToolCall, choice: str) -> str:
-    """Why a call is not allowed, whatever its arguments; "" if it is."""
-    if choice == "none":
-        return "No tool may be called now. Answer in words."
-    return "" if choice in ("auto", "required", call.name) else f"Only {choice} may be called, not {call.name}."

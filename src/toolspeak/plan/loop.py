@@ -21,7 +21,7 @@ from ..tool_results import result_text
 from ..types import Message, Note, Pending, Reply, Request, Step, ToolCall, ToolResult, Usage
 from ..wire.reading.collect import add_usage
 from .attempted_call import attempted, in_full, tries_of
-from .calls import UNNAMED, answer, assistant, checked, written
+from .calls import UNNAMED, answer, assistant, checked, not_allowed, without_calls, written
 from .effects import Plan, Reads, ask, run, tell
 from .reask import ReaskState, ReaskStrategy, usual
 from .refused_replies import shortened
@@ -102,7 +102,7 @@ def labelled(message: Message, result: ToolResult) -> Message:
 
 def _run_calls(so_far: _Run, reply: Reply) -> Plan[str]:
     """Runs the calls of a reply. Returns why the run ends with them, "" if it continues."""
-    surplus = _surplus(reply.calls)
+    surplus = _surplus(reply.calls) | so_far.forbidden(reply.calls)
     so_far.ended = list(surplus.values())
     runs = [call for place, call in enumerate(reply.calls) if place not in surplus]
     results = iter((yield from run(runs, list(so_far.messages), so_far.ended)))
@@ -164,6 +164,8 @@ class _Run:
         self.reask = ReaskState(request, strategies)
         self.wrong: list[tuple[ToolCall, str]] = []
         """The invalid calls of the last reply, each with the reason."""
+        self.called = False
+        """Whether the model made a call that it may make: a required one applies no longer."""
         self.attempted: list[str] = []
         """The texts in a row that were meant as calls."""
         self.before: list[tuple[str, str]] = []
@@ -200,13 +202,30 @@ class _Run:
         """The request of a turn that is not the first."""
         request = request or self.first_request
         # A required call applies to the first turn: after its result the model must be free to answer in text.
-        return replace(request, choice="auto") if self.calls and request.choice != "none" else request
+        return replace(request, choice="auto") if self.called and request.choice != "none" else request
 
     def judged(self, reply: Reply) -> Reply:
-        """The reply with its calls coerced as they will run, with notes."""
+        """The reply with its calls coerced as they will run, with notes. Calls beside a text are dropped if none is allowed."""
+        choice = self._usual().choice
+        if all((choice == "none", reply.calls, reply.text.strip())):
+            reply = without_calls(reply)
         judged = [checked(call, self.first_request.tools or (), reply.finish) for call in reply.calls]
-        self.wrong = [(call, problems[0].message) for call, problems in judged if problems]
-        return replace(reply, calls=tuple(call for call, _ in judged))
+        reasons = [
+            not_allowed(call, choice) or "".join(one.message for one in problems[:1]) for call, problems in judged
+        ]
+        reply = replace(reply, calls=tuple(call for call, _ in judged))
+        self.wrong = [(call, why) for call, why in zip(reply.calls, reasons, strict=True) if why]
+        return reply
+
+    def forbidden(self, calls: Sequence[ToolCall]) -> dict[int, ToolResult]:
+        """The results of the calls that the choice of the request forbids, by their place: they do not run."""
+        choice = self._usual().choice
+        reasons = {place: why for place, call in enumerate(calls) if (why := not_allowed(call, choice))}
+        self.called |= len(reasons) < len(calls)
+        return {
+            place: ToolResult(calls[place].id, calls[place].name, error_text(why), error=ToolError(why))
+            for place, why in reasons.items()
+        }
 
     def reask_after_wrong(self, reply: Reply) -> Note | None:
         """Moves to the next re-asking strategy if the reply was wrong; returns a note of it if the results do not show
