@@ -142,6 +142,33 @@ def test_calls_after_a_thought_are_read_and_those_in_it_are_not() -> None:
         assert not reply.notes
 
 
+DRAFT = HERMES.replace("<tool_call>", "<tool_call>\n").replace("</tool_call>", "\n</tool_call>")
+UNCLOSED = {
+    "only a thought": ("<think>Hm.", "stop", []),
+    "a draft, and words behind it": (f"<think>I could call\n{DRAFT}\nbut no.", "stop", ["like-a-call"]),
+    "a draft in a sentence": (f"<think>I could call {HERMES} now", "stop", ["like-a-call"]),
+    "a call at its end, in a reply that was cut": (f"<think>I call\n{DRAFT}", "length", ["like-a-call"]),
+}
+
+
+@pytest.mark.parametrize(("text", "finish", "rules"), UNCLOSED.values(), ids=UNCLOSED)
+@pytest.mark.parametrize("size", [1, 4, 500])
+def test_a_reply_that_is_only_an_open_thought_says_so(text: str, finish: str, rules: list[str], size: int) -> None:
+    """Its text is empty, and nothing else shows why."""
+    reply = collected(read(text, size, finish=finish))
+    assert (reply.text, reply.calls) == ("", ())
+    assert reply.thought == text.removeprefix("<think>")
+    assert [note.rule for note in reply.notes] == ["unclosed-thought", *rules]
+    for note in reply.notes[1:]:
+        assert "in the dialect hermes" in note.detail
+        assert note.detail.endswith("only a call at the very end counts")
+
+
+def test_a_closed_thought_and_one_with_a_text_behind_it_leave_no_note() -> None:
+    for behind in ("</think>", "</think>It rains."):
+        assert not collected(read(f"<think>I could call\n{DRAFT}\nbut no.{behind}")).notes
+
+
 @pytest.mark.parametrize("name", ["mine", "Qwen3-8B"])
 @pytest.mark.parametrize(
     ("before", "after", "text", "counts"),

@@ -58,6 +58,8 @@ INDENTED = cast("Callable[[str], re.Match[str]]", re.compile(r"\n {0,3}\Z|.?\Z",
 """Matches the end of a text that such a place may follow."""
 SWALLOWED = ". It stands in the thought: the server's parser of thoughts took it for a part of that"
 """What to say of a call that a server sent as a thought."""
+DRAFTED = ". It stands in a thought that is not closed, where only a call at the very end counts"
+"""What to say of a call in such a thought of the text."""
 ENDED = ("stop", "tool_calls")
 """How a reply ends that was not cut."""
 
@@ -141,7 +143,7 @@ class Listener:
         """The event; of a thought in the text what can be no call at its end."""
         if isinstance(event, ThoughtDelta):
             return _as_thought(thinker.feed(TextDelta(event.text)))
-        return [event] if isinstance(event, Finished) else [*_as_thought(thinker.released()), event]
+        return [event] if isinstance(event, Finished | Noted) else [*_as_thought(thinker.released()), event]
 
     def _new_reader(self) -> _TextReader:
         return _TextReader(self._dialect, self._tools, others=self._may_call, prompted_in=self._prompted_in)
@@ -182,7 +184,6 @@ class Listener:
         reader = self._new_reader()
         came = [*reader.feed(TextDelta(text)), *reader.close(whole=event.finish in ENDED)]
         calls = self._last_calls(reader, came)
-        self._text = "" if calls else self._thought
         return self._from_text(calls)
 
     def _last_calls(self, reader: _TextReader, came: list[Event]) -> list[Event]:
@@ -204,8 +205,8 @@ class Listener:
     def _ending(self, event: Event) -> list[Event]:
         if not isinstance(event, Finished):
             return self._doubled.feed([event], in_text=False)
-        looking = like_a_call(self._text, self._offered, event.finish)
-        where = SWALLOWED if self._text == self._thought else ""
+        text, where = self._answer()
+        looking = like_a_call(text, self._offered, event.finish)
         looks = [Noted(replace(looking, detail=looking.detail + where))] if looking else []
         if not self._calls:
             return [*looks, *self._dropped(event), event]
@@ -220,6 +221,12 @@ class Listener:
             Noted(note),
             Finished("tool_calls" if event.finish == "stop" else event.finish, event.usage),
         ]
+
+    def _answer(self) -> tuple[str, str]:
+        """The text in which a call may have been overlooked, and where it stands: in a thought if nothing else came."""
+        if any((self._text.strip(), self._calls, not self._alone)):
+            return self._text, ""
+        return (self._thought, SWALLOWED) if self._thought else (self._leading.unclosed_thought, DRAFTED)
 
     def _dropped(self, event: Finished) -> list[Event]:
         """A note where the server's count shows that the model got no tools, and it called none."""

@@ -63,6 +63,11 @@ class LeadingThought:
         """The text from the opener on, if the thought is still open."""
         return "".join(self._open)
 
+    @property
+    def unclosed_thought(self) -> str:
+        """The same without the opener."""
+        return "".join(self._open if self._assumed else self._open[1:])
+
     def feed(self, event: Event) -> list[Event]:
         """The events that take the place of one."""
         if isinstance(event, TextDelta):
@@ -82,6 +87,8 @@ class LeadingThought:
         if self._assumed and finish != "length":
             text, self._open = self.unclosed, []
             rest += [TextDelta(text), Noted(Note("thought-removed", REMOVED.format(self._closer)))]
+        elif finish:
+            rest.append(Noted(Note("unclosed-thought")))
         return [*rest, event]
 
     def _before(self, piece: str) -> list[Event]:
