@@ -143,7 +143,7 @@ def test_calls_after_a_thought_are_read_and_those_in_it_are_not() -> None:
 
 
 DRAFT = HERMES.replace("<tool_call>", "<tool_call>\n").replace("</tool_call>", "\n</tool_call>")
-UNCLOSED = {
+UNCLOSED: dict[str, tuple[str, str, list[str]]] = {
     "only a thought": ("<think>Hm.", "stop", []),
     "a draft, and words behind it": (f"<think>I could call\n{DRAFT}\nbut no.", "stop", ["like-a-call"]),
     "a draft in a sentence": (f"<think>I could call {HERMES} now", "stop", ["like-a-call"]),

@@ -183,8 +183,7 @@ class Listener:
             return []
         reader = self._new_reader()
         came = [*reader.feed(TextDelta(text)), *reader.close(whole=event.finish in ENDED)]
-        calls = self._last_calls(reader, came)
-        return self._from_text(calls)
+        return self._from_text(self._last_calls(reader, came))
 
     def _last_calls(self, reader: _TextReader, came: list[Event]) -> list[Event]:
         """The calls at the end of a thought, as it was read."""
