@@ -66,6 +66,34 @@ CASES = {
 }  # fmt: skip
 
 
+ROME = '{"city": "Rome"}'
+READINGS: dict[str, tuple[str, str, dict[str, str]]] = {
+    "the server adds a default": (ROME, '{"city": "Rome", "unit": "celsius"}', {"city": "Rome"}),
+    "the server leaves a default out": ('{"city": "Rome", "unit": "celsius"}', ROME, {"city": "Rome"}),
+    "the server has an argument more": (ROME, '{"city": "Rome", "day": "today"}', {"city": "Rome", "day": "today"}),
+    "the server loses an argument": ('{"city": "Rome", "day": "today"}', ROME, {"city": "Rome", "day": "today"}),
+    "the server loses all arguments": (ROME, "null", {"city": "Rome"}),
+    "the server removes white space": ('{"city": " Rome\\n"}', ROME, {"city": " Rome\n"}),
+    "the server adds white space": (ROME, '{"city": " Rome\\n"}', {"city": "Rome"}),
+    "the text is cut in a value": ('{"city": "Ro', ROME, {"city": "Rome"}),
+    "the text is cut between arguments": ('{"city": "Rome", "da', '{"city": "Rome", "day": "today"}', {"city": "Rome", "day": "today"}),
+    "the server cuts a value": (ROME, '{"city": "Ro', {"city": "Rome"}),
+    "the server cuts the end": (ROME, '{"city": "Rome"', {"city": "Rome"}),
+}  # fmt: skip
+"""The arguments in the text, those of the server's own call, and those that count, without defaults."""
+
+
+def left_in_text(arguments: str) -> str:
+    """A call of hermes with these arguments, as it stands in a text; one that was cut has no end."""
+    end = "}\n</tool_call>" if arguments.endswith("}") else ""
+    return f'<tool_call>\n{{"name": "forecast", "arguments": {arguments}{end}'
+
+
+def served(arguments: str) -> dict[str, Any]:
+    """The same call as the server's own field has it."""
+    return {"index": 0, "id": "call_own", "type": "function", "function": {"name": "forecast", "arguments": arguments}}
+
+
 def _deltas(message: dict[str, Any], order: Order) -> list[dict[str, Any]]:
     content: str | None = message.get("content")
     pieces = [content[i : i + 4] for i in range(0, len(content), 4)] if content else [content]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any
 
 import openai
 import pytest
 
-from half_read import CASES, ORDERS, Case, Order, half_reading
+from half_read import CASES, ORDERS, READINGS, Case, Order, half_reading, left_in_text, served
 from toolspeak.gateway.config.settings import ModelSettings
 
 WEATHER: Any = {
@@ -41,5 +42,46 @@ def test_clients_get_every_call_once(serve_models: Callable[..., Any], case: Cas
                 assert cities == sorted(f'{{"city": "{city}"}}' for city in case.cities)
                 assert (choice.message.content or "").strip() == case.text
                 assert choice.finish_reason == ("tool_calls" if case.cities else "stop")
+
+    asyncio.run(main())
+
+
+FORECAST: Any = {
+    "type": "function",
+    "function": {
+        "name": "forecast",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "city": {"type": "string"},
+                "unit": {"type": "string", "default": "celsius"},
+                "day": {"type": "string"},
+            },
+            "required": ["city"],
+        },
+    },
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_clients_get_the_better_of_two_readings(serve_models: Callable[..., Any], order: Order) -> None:
+    async def main() -> None:
+        for kind, (text, own, counts) in READINGS.items():
+            case = Case({"content": left_in_text(text), "tool_calls": [served(own)]}, "", ())
+            async with (
+                half_reading(case, order) as url,
+                serve_models(m=ModelSettings("m", (f"{url}#Qwen2.5-7B-Instruct",))) as running,
+                openai.AsyncOpenAI(base_url=f"{running.url}/v1", api_key="none", max_retries=0) as client,
+            ):
+                asked: Any = {"model": "m", "messages": QUESTION, "tools": [FORECAST]}
+                made = await client.chat.completions.create(**asked)
+                async with client.chat.completions.stream(**asked) as stream:
+                    streamed = await stream.get_final_completion()
+                for reply in (made, streamed):
+                    (choice,) = reply.choices
+                    calls = choice.message.tool_calls or []
+                    assert len(calls) == 1, kind
+                    arguments = {k: v for k, v in json.loads(calls[0].function.arguments).items() if v != "celsius"}
+                    assert (arguments, choice.finish_reason) == (counts, "tool_calls"), kind
 
     asyncio.run(main())

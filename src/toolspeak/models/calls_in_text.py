@@ -93,7 +93,7 @@ class Listener:
         self._text = self._thought = ""
         self._how = ""
         self._order = TextBehindCalls()
-        self._doubled = DoubledCalls()
+        self._doubled = DoubledCalls(self._tools)
         self._drafts = DraftedCalls() if own_server else None
         self._stray = StrayMarkers()  # a server may read a call and leave its markers
         self.restorer: Restorer | None = None
@@ -209,13 +209,14 @@ class Listener:
         looks = [Noted(replace(looking, detail=looking.detail + where))] if looking else []
         if not self._calls:
             return [*looks, *self._dropped(event), event]
+        settled = self._doubled.settled()
         left = "a call" if self._calls == 1 else f"{self._calls} calls"
         wrote = (
             f"asked in {self._prompted_in.name}, the model wrote {left} in another dialect" if self._prompted_in else ""
         )
         note = Note("call-in-text", f"{wrote or f'the server left {left} in the text'}{self._doubled.twice}{self._how}")
         return [
-            *self._doubled.doubts(),
+            *settled,
             *looks,
             Noted(note),
             Finished("tool_calls" if event.finish == "stop" else event.finish, event.usage),

@@ -1,39 +1,53 @@
-"""Drops the second of two equal calls: a server may read a call and leave it in the text as well.
+"""Counts a call once that a server read and left in the text of its model as well.
 
 A call in the text and one of the server's own are the same if their names and arguments are equal, also if a value is a
-text in one of them, or null in one and absent from the other; each is the same as at most one other. So nothing runs twice, and
-a call that arrives in only one way stays. The second call is held back until its arguments are complete. Other events pass as
-they come.
+text in one of them, or null or the default of the tool's schema in one and absent from the other; each is the same as at most
+one other. So nothing runs twice, and a call that arrives in only one way stays. The second call is held back until its arguments
+are complete. Other events pass as they come.
 
-If the arguments of such two calls differ, they may be two readings of one call, or two calls of which the server read one. One
-call was read twice if white space alone differs, if one reading has all arguments of the other and more, or if one of them is
-cut. It is not known which reading is right, so neither is whole, with the note `two-readings`, and the model is asked again.
-Otherwise they are two calls, and both count.
+If the arguments of such two calls differ, they may be two readings of one call, or two calls of which the server read one.
+At the end of the reply, when it is known that each of them is a reading of no other call:
+
+- The one that has all arguments of the other and more counts: it is right in both cases. The model wrote what one of the readings
+  has more, for a reader loses arguments and adds none but defaults. The other one may be a part of it, so it does not run.
+- If the white space around values alone differs, the call in the text counts: a reader removes white space from what the model
+  wrote, which the text is.
+- Of one that was cut and a whole one that begins with the same, the whole one counts: a server leaves the beginning of a call in
+  the text, or loses the end of one. But a server's own call that has nothing more than the beginning in the text may be a repair of
+  a call that the model did not finish.
+
+The other call was passed on already, so the note `superseded-call` takes it back by its id. In any other case it is not known which
+reading is right: no call is whole, with the note `two-readings`, and the model is asked again. If a value differs otherwise, they are
+two calls of the model, and both count.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
-from typing import Any, cast
+from itertools import chain, product
+from typing import Any
 
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Noted, TextDelta, ThoughtDelta
-from ..schema import nonblocking_json
-from ..types import Note
-from ..wire.reading.doubtful import TWO_READINGS
+from ..types import Note, Tool
+from ..wire.reading.doubtful import DOUBTFUL, SUPERSEDED, TWO_READINGS
 from ..wire.reading.reply_size_limits import CHARACTERS
+from .call_readings import Reading, of_one_call, worse
 
 MOST = 32
 """The most calls of each kind that are compared at the end of a reply."""
 
 
 class DoubledCalls:
-    """The events of a reply without the second of two equal calls; `count` is the number of dropped calls."""
+    """Passes on the events of a reply without the second of two equal calls; `count` is the number of dropped calls.
 
-    def __init__(self) -> None:
+    `tools` are those that the model may call."""
+
+    def __init__(self, tools: Sequence[Tool[..., Any]] = ()) -> None:
         self.count = 0
+        self._parameters = {tool.name: tool.parameters for tool in tools}
+        self._ids: Counter[str] = Counter()
         self._unpaired: list[_Call] = []
         """The calls that are the same as no other."""
         self._open: _Call | None = None
@@ -61,12 +75,19 @@ class DoubledCalls:
         """The events that are passed on; `in_text`: the calls among them were read in the text."""
         return [passed for event in events for passed in self._passed(event, in_text)]
 
-    def doubts(self) -> list[Event]:
-        """At the end of the reply: the note that calls in it are two readings of one, if some are."""
-        for text, own in self._pairs():
-            if text.is_reading_of(own):
+    def settled(self) -> list[Event]:
+        """At the end of the reply: the notes on calls that are readings of one, if there are any."""
+        pairs = [pair for pair in self._pairs() if of_one_call(pair[0].reading, pair[1].reading)]
+        times = Counter(chain.from_iterable(pairs))
+        notes: list[Event] = []
+        for text, own in pairs:
+            lesser = worse(text.reading, own.reading)
+            dropped = next((call for call in (text, own) if call.reading is lesser), None)
+            if dropped is None or max(times[text], times[own], self._ids[dropped.id]) > 1:
                 return [Noted(Note(TWO_READINGS, f"the text has another {text.name!r} than the server sent"))]
-        return []
+            notes.append(Noted(Note(SUPERSEDED, dropped.id)))
+        self.count += len(notes)
+        return notes
 
     def _pairs(self) -> list[tuple[_Call, _Call]]:
         """The calls in the text, each with those of the server's own that have its name."""
@@ -76,7 +97,7 @@ class DoubledCalls:
 
     def _passed(self, event: Event, in_text: bool) -> list[Event]:
         if isinstance(event, CallStart):
-            self._open = _Call(event.name, in_text)
+            self._open = _Call(event.name, in_text, event.id, self._parameters.get(event.name, {}))
             self._open.waits = any(map(self._open.may_equal, self._unpaired))
         call = self._open
         if call is None:
@@ -84,6 +105,8 @@ class DoubledCalls:
         if isinstance(event, CallEnd):
             self._open = None
             return self._ended(call, event)
+        if isinstance(event, Noted):
+            call.doubtful |= event.note.rule in {*DOUBTFUL, "malformed"}
         if isinstance(event, ArgumentsDelta):
             call.size += len(event.json)
         call.length += _length(event)
@@ -95,7 +118,8 @@ class DoubledCalls:
         return [] if call.waits else [event]
 
     def _ended(self, call: _Call, end: CallEnd) -> list[Event]:
-        call.whole = end.whole
+        call.whole, call.id = end.whole, end.id or call.id
+        self._ids[call.id] += 1
         twin = next(filter(call.equals, self._unpaired), None) if call.waits and end.whole else None
         if twin is None:
             self._unpaired.append(call)
@@ -107,17 +131,20 @@ class DoubledCalls:
 
 @dataclass(slots=True, eq=False)
 class _Call:
-    """A call, with the characters of its arguments so far (`size`), and of everything that came since its beginning
-    (`length`). It `waits` for its end if it may be the second of two equal ones."""
+    """A call of a tool with these `parameters`, with the characters of its arguments so far (`size`), and of everything that
+    came since its beginning (`length`). It `waits` for its end if it may be the second of two equal ones."""
 
     name: str
     in_text: bool
+    id: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
     waits: bool = False
     whole: bool = False
+    doubtful: bool = False
     size: int = 0
     length: int = 0
     events: list[Event] = field(default_factory=list[Event])
-    _parsed: list[object] = field(default_factory=list[object])
+    _readings: list[Reading] = field(default_factory=list[Reading])
 
     def may_equal(self, other: _Call) -> bool:
         return all((self.in_text != other.in_text, self.name == other.name))
@@ -126,22 +153,15 @@ class _Call:
         """Whether it is the same call, in the other way."""
         if not all((self.may_equal(other), other.whole)):
             return False
-        return self.arguments == other.arguments
-
-    def is_reading_of(self, other: _Call) -> bool:
-        """Whether both may be readings of one call of the model."""
-        one, two = _trimmed(self.arguments), _trimmed(other.arguments)
-        if None in (one, two):
-            return not all((self.whole, other.whole))
-        return any((one <= two, two <= one))
+        return self.reading.arguments == other.reading.arguments
 
     @property
-    def arguments(self) -> object:
-        """Its arguments in one spelling, parsed when they are first compared; their text if that is not JSON."""
-        if not self._parsed:
+    def reading(self) -> Reading:
+        """Its arguments, parsed when they are first compared."""
+        if not self._readings:
             text = "".join(event.json for event in self.events if isinstance(event, ArgumentsDelta))
-            self._parsed.append(_in_one_spelling(nonblocking_json.loads_or(text, text)) if text else {})
-        return self._parsed[0]
+            self._readings.append(Reading(text, self.parameters, whole=self.whole, doubtful=self.doubtful))
+        return self._readings[0]
 
 
 def _length(event: Event) -> int:
@@ -153,26 +173,3 @@ def _length(event: Event) -> int:
             return len(note.detail) + 1
         case _:
             return 1
-
-
-def _in_one_spelling(value: Any) -> Any:
-    """The value with its numbers and truth values as texts, its lists and objects as such, and without what is null: dialects
-    write values without their type, and servers add nulls and fractions."""
-    if isinstance(value, str) and value.startswith(("[", "{")):
-        value = nonblocking_json.loads_or(value, value)
-    if isinstance(value, dict):
-        values = {name: _in_one_spelling(one) for name, one in cast("dict[str, Any]", value).items()}
-        return {name: one for name, one in values.items() if one != "null"}
-    if isinstance(value, list):
-        return [_in_one_spelling(one) for one in cast("list[Any]", value)]
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def _trimmed(arguments: object) -> Any:
-    """The names of the arguments, each with its value as a text without white space; None if they are no object."""
-    if not isinstance(arguments, dict):
-        return None
-    values = cast("dict[str, Any]", arguments).items()
-    return {(name, "".join((one if isinstance(one, str) else json.dumps(one)).split())) for name, one in values}

@@ -87,10 +87,11 @@ def _rendered(
         rendered = replace(rendered, messages=put_back(rendered.messages, parts))
     prompt = rendered.prompt if raw else ""
     callable_too = request.hidden if request.choice in ("auto", "required") else ()
-    decoder = Decoder(dialect, (*tools, *callable_too), prompt, ids=ids)
+    readable = (*tools, *callable_too)
+    decoder = Decoder(dialect, readable, prompt, ids=ids)
     broken = was_broken(rendered.messages) if decoder.restorer is None else True
     decoder.restorer = None
-    reads = _read_by(decoder, dialect, request.max_tokens)
+    reads = _read_by(decoder, dialect, readable, request.max_tokens)
     thinking = None if _says_thinking(dialect, template) else request.thinking
     effect = _question(request, rendered, reads, raw, thinking)
     constrained = constrain(effect.request, request.choice, tools, dialect, can, prompt, bool(template))
@@ -186,8 +187,8 @@ class Restored:
         return self.restorer.feed(self.read(event))
 
 
-def _read_by(decoder: Decoder, dialect: Dialect, limit: int | None) -> Reads:
-    """Decodes a model's text with a decoder of the dialect. `limit` is the request's limit of tokens."""
+def _read_by(decoder: Decoder, dialect: Dialect, tools: Sequence[Tool[..., Any]], limit: int | None) -> Reads:
+    """Decodes a model's text with a decoder of the dialect and these tools. `limit` is the request's limit of tokens."""
 
     def read(event: Event | None) -> Iterable[Event]:
         nonlocal last
@@ -206,7 +207,7 @@ def _read_by(decoder: Decoder, dialect: Dialect, limit: int | None) -> Reads:
                 return served.hold(event)
 
     last = Finished()
-    stray, ends, invented, served = StrayMarkers(), EndMarks(), InventedResults(), ServerCalls(dialect.name)
+    stray, ends, invented, served = StrayMarkers(), EndMarks(), InventedResults(), ServerCalls(dialect.name, tools)
     return read
 
 
@@ -233,7 +234,7 @@ def words(
     unwanted = (*(request.tools or ()), *request.hidden) if request.choice == "none" else ()
     decoded = bool(dialect.thinking or unwanted)
     reads = (
-        _read_by(Decoder(dialect, unwanted, ids=ids), dialect, request.max_tokens)
+        _read_by(Decoder(dialect, unwanted, ids=ids), dialect, unwanted, request.max_tokens)
         if decoded
         else _read_as_text(request)
     )

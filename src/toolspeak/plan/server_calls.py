@@ -6,21 +6,22 @@ text is open or held back. So they wait until the text is over. One that the tex
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted
-from ..types import Note
+from ..types import Note, Tool
 from .doubled_calls import DoubledCalls
 
 
 class ServerCalls:
     """`hold` takes the server's events other than its text, `join` those that were made of the text in the dialect."""
 
-    def __init__(self, dialect: str) -> None:
+    def __init__(self, dialect: str, tools: Sequence[Tool[..., Any]]) -> None:
         self._dialect = dialect
         self._waiting: list[Event] = []
         self._in_text = 0
-        self._doubled = DoubledCalls()
+        self._doubled = DoubledCalls(tools)
 
     def hold(self, event: Event) -> list[Event]:
         """The event, unless it is of a call."""
@@ -48,7 +49,7 @@ class ServerCalls:
 
     def _own_calls(self) -> list[Event]:
         """The server's calls without those that the text has, and what is to say of both."""
-        own = [*self._doubled.feed(self._waiting, in_text=False), *self._doubled.doubts()]
+        own = [*self._doubled.feed(self._waiting, in_text=False), *self._doubled.settled()]
         self._waiting = []
         if self._doubled.count:
             left = "a call" if self._in_text == 1 else f"{self._in_text} calls"

@@ -12,7 +12,7 @@ from ...events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Logpr
 from ...schema import nonblocking_json
 from ...schema.value_count import has_more
 from ...types import Finish, Message, Note, Reply, ToolCall, Usage
-from .doubtful import EARLIER_CALLS
+from .doubtful import EARLIER_CALLS, SUPERSEDED
 from .reply_size_limits import CALL_VALUES
 from .source import Decoded
 
@@ -98,6 +98,8 @@ class Collector:
                     self._opened[-1].notes.append(note)
                 if note.rule in EARLIER_CALLS:
                     self._end_doubtful(note)
+                elif note.rule == SUPERSEDED:
+                    self._opened = [call for call in self._opened if call.id != note.detail]
                 self._notes.append(note)
             case Logprobs(tokens):
                 self._logprobs += tokens

@@ -6,6 +6,8 @@ UNBALANCED = "unbalanced-closers"
 DRAFTED = "drafted-call"
 TRAILING = "trailing-text"
 TWO_READINGS = "two-readings"
+SUPERSEDED = "superseded-call"
+"""The rule of the note that takes back an earlier call, of which a better reading came; its detail is the id."""
 EARLIER_CALLS = frozenset((UNBALANCED, DRAFTED, TWO_READINGS))
 """These rules are about all calls before them, which have ended already (`unbalanced_closers`, `lone_closers`,
 `plan.doubled_calls`)."""
