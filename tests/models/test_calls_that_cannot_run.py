@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from itertools import product
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ from toolspeak.drive import Done
 from toolspeak.events import Finished, TextDelta
 from toolspeak.gateway.generation import answer
 from toolspeak.models.calls_in_text import Listener
+from toolspeak.models.speaker import Speaker
+from toolspeak.models.strategy import PLAIN, Strategy
 from toolspeak.wire.prompt.calls import write_calls
 
 Serve = Callable[..., Any]
@@ -245,3 +248,52 @@ def test_a_placeholder_in_prose_loses_no_word() -> None:
         for size in (len(text), 6, 1):
             reply = heard(text, size)
             assert (reply.text, reply.calls) == (text, ()), (text, size)
+
+
+class Writes:
+    """A text model that writes this text in pieces."""
+
+    name, capabilities = "writes", frozenset[Any]()
+
+    def __init__(self, text: str, size: int) -> None:
+        self.pieces = [text[at : at + size] for at in range(0, len(text), size)]
+
+    async def stream(self, request: ts.Request) -> AsyncGenerator[Any]:
+        for piece in self.pieces:
+            yield TextDelta(piece)
+        yield Finished()
+
+
+def asked_in(dialect: str, text: str, size: int) -> ts.Reply:
+    """What comes of a text whose model was asked in a dialect that its user did not name."""
+    speaker = Speaker(Writes(text, size), strategy=Strategy("prompted", "", ts.dialect(dialect)))
+
+    async def main() -> ts.Reply:
+        return ts.collect([event async for event in speaker.stream(REQUEST)])
+
+    return asyncio.run(main())
+
+
+def test_so_it_is_beside_a_call_in_the_dialect_of_the_prompt() -> None:
+    """The decoder of that dialect reads the right one of two foreign calls, for that names an offered tool."""
+    calls = [ts.ToolCall("c1", "weather", {"city": "Rome"}), ts.ToolCall("c2", "nosuch", {"city": "Oslo"})]
+    both = [("nosuch", "Oslo"), ("weather", "Rome")]
+    for dialect, name, order in product(PLAIN[:3], ("hermes", "kimi-k2", "qwen3-coder", "xlam"), (calls, calls[::-1])):
+        written = write_calls(order, ts.dialect(name)).strip()
+        for before in ("", "I look.\n") if name in ("hermes", "qwen3-coder") else ("",):
+            for size in (len(written), 1):
+                reply = asked_in(dialect, before + written, size)
+                assert names(reply) == both, (dialect, name, size)
+                assert not before or reply.text.strip() == before.strip(), (dialect, name, size)
+
+
+def test_an_example_beside_a_call_in_the_dialect_of_the_prompt_stays_text() -> None:
+    right = '{"name": "weather", "arguments": {"city": "Rome"}}'
+    quoted = 'The form is `<tool_call>{"name": "nosuch", "arguments": {}}</tool_call>`, so:'
+    sides = 'So:\n<tool_call>{"name": "nosuch", "arguments": {}}</tool_call>\nSee?'
+    shown = [what for what in SHOWN.values() if '"weather"' not in what and what != SHOWN["half an object"]]
+    for what in (*shown, quoted, sides):
+        for text in (f"{what}\n\nNow:\n{right}", f"{right}\n\nSo:\n{what}\nThat is all."):
+            for size in (len(text), 1):
+                reply = asked_in("tool-json", text, size)
+                assert (names(reply), what in reply.text) == ([("weather", "Rome")], True), (text, size)

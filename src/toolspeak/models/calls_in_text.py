@@ -46,7 +46,7 @@ from .dropped_tools import dropped_tools
 from .leading_thought import LeadingThought
 from .new_ids import new_id
 from .offload import LARGE, offloaded, request_size
-from .read_all_dialects import DIALECTS, TRIES, DialectReading, Passage, ready
+from .read_all_dialects import DIALECTS, TRIES, Attempts, DialectReading, Passage, ready
 from .text_behind_calls import TextBehindCalls
 from .unread_calls import LONGEST, like_a_call, may_hold_calls, setting
 
@@ -155,7 +155,8 @@ class Listener:
         self._alone &= not isinstance(event, CallStart)
         if reader is None:
             return [*self._in_thought(event), *self._ending(event)]
-        reader.alone = self._alone
+        beside: Attempts = "any" if self._prompted_in else "none"
+        reader.attempts = "marked" if self._alone else beside
         if not isinstance(event, CallStart | Finished):
             return self._from_text(reader.feed(event))
         # The text before a call of the server's own is over: what was held back of it comes first.
@@ -279,8 +280,8 @@ class _TextReader:
         self._own = own
         self._prompted_in = prompted_in
         self._tools = tools
-        self.alone = False
-        """Whether it is the text of a reply in which the server read no call: calls that cannot run count too."""
+        self.attempts: Attempts = "none"
+        """Which calls that cannot run count too: none if the server read a call, but any if that is in the same text."""
         self._decoder = Decoder(own, tools, "", ids=new_id) if own else None
         self._any = self._decoder or Decoder(get("hermes"), tools, "")
         """Knows the turns of other roles, and the markers of most families, also in a text of no known dialect."""
@@ -333,7 +334,7 @@ class _TextReader:
             passage.feed(text)
         while passage is None or not passage.open:
             if passage:
-                if not self._spoken and (reading := passage.calls_before_words(attempts=self.alone)):
+                if not self._spoken and (reading := passage.calls_before_words(self.attempts)):
                     return reading
                 self._spoken = True
                 self._tries -= passage.tries
@@ -365,9 +366,9 @@ class _TextReader:
         passage = self._passage if whole or cut else None
         if passage is None or CallStart in map(type, came):
             return self.released()
-        reading = passage.calls(attempts=self.alone, cut=cut)
+        reading = passage.calls(self.attempts, cut=cut)
         if all((reading is None, whole, not self._spoken)):
-            reading = passage.calls_before_words(attempts=self.alone, over=True)
+            reading = passage.calls_before_words(self.attempts, over=True)
         return self._in_other(reading) if reading else self.released()
 
     def _in_other(self, reading: DialectReading) -> list[Event]:
@@ -388,6 +389,7 @@ class _TextReader:
         why = f"not in {self._own.name}" if self._own else "and the dialect of the model is unknown"
         where = "the reply ended with it" if self._spoken else "it was the whole reply"
         where = "the reply began with it" if reading.words else where
+        where = "it stood beside another call" if self.attempts == "any" else where
         if self._prompted_in:
             return f"; read as {reading.dialect.name}, for {where}. Give {setting(reading.dialect)}, to ask it in that"
         return (

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from itertools import dropwhile
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from ..errors import ToolspeakError
 from ..events import CallStart, Event, Finished, Noted, TextDelta
@@ -111,6 +111,8 @@ class DialectReading:
 
 
 _Ranked = tuple[tuple[int, ...], DialectReading]
+Attempts = Literal["none", "marked", "any"]
+"""Which calls that cannot run count: those that begin with a control marker, or any, as beside a call in the same text."""
 
 
 class Passage:
@@ -167,9 +169,9 @@ class Passage:
             if not self._reading:
                 return
 
-    def calls(self, *, attempts: bool, cut: bool = False) -> DialectReading | None:
-        """The whole passage as calls, in the dialect that reads it best; None where it is none. `attempts`: calls that cannot
-        run count too. `cut`: the reply was not over, so only they count."""
+    def calls(self, attempts: Attempts, *, cut: bool = False) -> DialectReading | None:
+        """The whole passage as calls, in the dialect that reads it best; None where it is none. `attempts` are the calls that
+        cannot run and count too. `cut`: the reply was not over, so only they count."""
         for one in self._reading:
             one.close()
         self._ended += [one for one in self._reading if one.words]
@@ -177,14 +179,13 @@ class Passage:
         fenced = self._spoken and self.text.lstrip()[0] == "`"
         calls = [one for one in self._reading if not any((one.words, one.over and fenced))]
         best = None if cut else self._best(calls)
-        return _fuller(best, self._attempt(calls, alone=not self._spoken)) if attempts else best
+        return _fuller(best, self._attempt(calls, attempts, alone=not self._spoken))
 
-    def calls_before_words(self, *, attempts: bool, over: bool = False) -> DialectReading | None:
+    def calls_before_words(self, attempts: Attempts, *, over: bool = False) -> DialectReading | None:
         """The same, if it begins with calls in a fence or between tags, and words follow. `over`: the text has ended."""
         marked = self.text.lstrip()[0] in "`<"
         called = [one for one in self._ended if one.called] if marked else []
-        reading = self._best(called)
-        reading = _fuller(reading, self._attempt(called, alone=False)) if attempts else reading
+        reading = _fuller(self._best(called), self._attempt(called, attempts, alone=False))
         if reading and not reading.closed:
             reading.read(self.text[reading.length :])
             if over:
@@ -204,24 +205,25 @@ class Passage:
                 doubts.append(rank(one.dialect, reply, self.text))
         return self._first(ranked, doubts)
 
-    def _attempt(self, readings: Sequence[DialectReading], *, alone: bool) -> DialectReading | None:
+    def _attempt(self, readings: Sequence[DialectReading], attempts: Attempts, *, alone: bool) -> DialectReading | None:
         """The best reading of calls that cannot run: their arguments are wrong, or they are not whole. Whoever wrote them
         behind the control marker that opens calls, or beside a right call, meant them, and has to know what is wrong. Unless
         they are the whole reply (`alone`), their tools are offered ones, or one call is right, and no sentence goes on behind
-        them: else they may be an example. So may markers with words between them."""
+        them: else they may be an example. So may markers with words between them, and a fence beside a call."""
+        beside = all((attempts == "any", self.text.lstrip()[0] != "`"))
         names = {tool.name for tool in self._tools}
         mixed: list[_Ranked] = []
         wrong: list[_Ranked] = []
         doubts: list[tuple[int, ...]] = []
-        for one in readings:
+        for one in readings if attempts != "none" else ():
             reply = one.reply
             right = sum(not checked(call, self._tools)[1] for call in reply.calls)
-            offered = any((right, all(call.name in names for call in reply.calls)))
+            offered = any((right, beside, all(call.name in names for call in reply.calls)))
             counts = all((reply.calls, _meant(one, reply), any((alone, offered > _goes_on(reply)))))
             if not counts:
                 continue
             order = rank(one.dialect, reply, self.text)
-            if 0 < right < len(reply.calls):
+            if any((right, beside)) and right < len(reply.calls):
                 mixed.append(((right, len(reply.calls), *order), one))
             elif _opened(one.dialect, self.text):
                 wrong.append(((offered, len(reply.calls), *order), one))

@@ -60,11 +60,19 @@ class StrayMarkers:
                 self._buffer = text  # only whitespace and markers so far
                 return []
             self._after = False
-            text = (run if self._opened else lines).sub("", text)
+            text = (run if self._opened else lines).sub(self._next_opener, text)
         start = tail.search(text, max(0, len(text) - LONGEST))
         cut = start.start() if start else len(text)
         self._buffer = text[cut:]
         return [TextDelta(text[:cut])] if cut else []
+
+    def _next_opener(self, markers: re.Match[str]) -> str:
+        """The opener at the end of the markers behind a call: that of another call, which is in the text. Behind a call that
+        has its opener, one alone stands for the closer."""
+        opener = _patterns().opening.search(markers[0])
+        if opener is None:
+            return ""
+        return "" if self._opened > bool(markers[0][: opener.start()].strip()) else opener[0]
 
     def _released(self, *, before_call: bool) -> list[Event]:
         text, self._buffer = self._buffer, ""
