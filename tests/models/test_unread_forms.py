@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+import toolspeak as ts
 from toolspeak.models.unread_calls import like_a_call
 from toolspeak.types import Tool
+from toolspeak.wire.prompt.calls import write_calls
 
 PAGES = sorted(Path(__file__).resolve().parents[2].glob("docs/*/*.md"))
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
@@ -71,3 +73,26 @@ def test_pages_in_words_leave_none(page: Path) -> None:
     """Without their code, which may show calls."""
     for part in re.split(r"\n(?=#)", CODE.sub("", page.read_text("utf-8"))):
         assert like_a_call(part, COMMON) is None, part[:80]
+
+
+PLACES = {
+    "So:\n```\n{}\n```\nSee?": "shows calls",
+    "The form is `{}` here.": "shows calls",
+    "> {}\n\nThat is it.": "shows calls",
+    "# {}\nrun()": "shows calls",
+    "<!-- {} -->": "shows calls",
+    "- {}\n- or nothing": "shows calls",
+    "<pre>{}</pre>": "shows calls",
+    "I would send {} for this.": "goes on directly behind it ('for this.')",
+    "So:\n{}\nThat is how it looks.": "Words stand beside it",
+}
+
+
+def test_the_note_on_a_whole_call_says_why_it_stays_text() -> None:
+    call = ts.ToolCall("c", "read_file", {"path": "a"})
+    for dialect in ("hermes", "mistral-v13", "deepseek-v31", "minicpm5"):
+        written = write_calls([call], ts.dialect(dialect)).strip()
+        for place, why in PLACES.items():
+            note = like_a_call(place.format(written), TOOLS)
+            assert note is not None
+            assert why in note.detail, (dialect, place, note.detail)

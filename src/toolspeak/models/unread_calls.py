@@ -9,7 +9,7 @@ of one of its parameters where an argument would be.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from itertools import chain
@@ -17,6 +17,7 @@ from typing import Any
 
 from ..events import CallStart, Event, Finished, Noted, TextDelta
 from ..plan.calls import checked
+from ..schema.phrases import beginning
 from ..schema.suggestions import did_you_mean, near
 from ..types import Note, Reply, Request, Tool, ToolCall
 from ..wire.decode import Decoder
@@ -24,6 +25,7 @@ from ..wire.dialect import Dialect
 from ..wire.finding.model_names import known
 from ..wire.prompt.template_capabilities import literals
 from ..wire.reading.collect import collect
+from ..wire.reading.doubtful import DRAFTED, TRAILING
 from .offload import LARGE, offloaded
 from .read_all_dialects import DIALECTS, TRIES, DialectReading, markers, rank, ready
 
@@ -41,6 +43,15 @@ SPACES = r"[^\w\s<>]{0,3}\w{1,16}[^\w\s<>]{1,3}\s?"
 """The namespace of a tag, with other marks around it."""
 MARKS = r"(?::\d{1,3})?(?:\s{0,4}(?:<[|｜][^<>\n]{1,40}[|｜]>|```(?:json)?)\s{0,4}|\n)?"
 """What may stand between the name of a tool and its arguments: a number, and a marker, a fence or a line break. A blank is prose."""
+
+
+LOOKS = "a part of the text looks like a call of {} in the dialect {}, and stays text."
+"""What the note on a call begins with."""
+QUOTED = (
+    "It is a whole call, but it stands where a text shows calls or talks about them: in quoted text, code, a comment, a list, a "
+    "sentence, a thought or the turn of another role"
+)
+"""Why a call stays text in every dialect."""
 
 
 def like_a_call(text: str, tools: Sequence[Tool[..., Any]], finish: str = "") -> Note | None:
@@ -63,22 +74,59 @@ def like_a_call(text: str, tools: Sequence[Tool[..., Any]], finish: str = "") ->
                 order = (call.name in offered, -len(reply.text.strip()), *rank(dialect, reply, text))
                 reasons.append((order, dialect, call))
     if not reasons:
-        return _in_no_dialect(text, tools)
-    _, dialect, call = max(reasons, key=lambda one: one[0])
-    return Note("like-a-call", _why(call, dialect, tools, finish))
+        return _quoted(text, tools, tries) or _in_no_dialect(text, tools)
+    order, dialect, call = max(reasons, key=lambda one: one[0])
+    return Note("like-a-call", _why(call, dialect, tools, finish, words=order[1] < 0))
 
 
-def _why(call: ToolCall, dialect: Dialect, tools: Sequence[Tool[..., Any]], finish: str) -> str:
-    """Why a call that this dialect reads stays text, and what to do."""
+def _why(call: ToolCall, dialect: Dialect, tools: Sequence[Tool[..., Any]], finish: str, *, words: bool) -> str:
+    """Why a call that this dialect reads stays text, and what to do. `words`: there are words beside it."""
     offered = [tool.name for tool in tools]
-    looks = f"a part of the text looks like a call of {call.name} in the dialect {dialect.name}, and stays text."
+    looks = LOOKS.format(call.name, dialect.name)
     if call.name not in offered:
         return f"{looks} No tool has that name.{did_you_mean(near(call.name, offered))}"
-    cut = any(note.rule == "cut" for note in call.notes)
-    judged = call if cut else replace(call, whole=True)  # its arguments are known, whatever stands beside it
+    rules = {note.rule: note.detail for note in call.notes}
+    judged = call if "cut" in rules else replace(call, whole=True)  # its arguments are known, whatever stands beside it
     why = " ".join(_sentence(problem.message) for problem in checked(judged, tools, finish)[1][:PROBLEMS])
     put = f"If it is one, put the tools into the prompt with {setting(dialect)}"
-    return " ".join(filter(None, (looks, why, put)))
+    return " ".join(filter(None, (looks, why or _place(rules, words=words), put)))
+
+
+def _place(rules: Mapping[str, str], *, words: bool) -> str:
+    """Why a right call stays text, by the notes on it: what stands beside it; "" if nothing does."""
+    if TRAILING in rules:
+        return f"The text goes on directly behind it ({beginning(rules[TRAILING], 40)!r}), so it may be a part of a sentence."
+    if DRAFTED in rules:
+        return f"It stands before {rules[DRAFTED]}, which ends a thought, so it is a draft."
+    return "Words stand beside it, so it may be an example." if words else ""
+
+
+def _quoted(text: str, tools: Sequence[Tool[..., Any]], tries: int) -> Note | None:
+    """The note on a part of the text that is a right call by itself, but not in its place; None without one."""
+    for tool, hit in _hits(text, tools):
+        for dialect in known():
+            openers = _opening(dialect) or ("{", "[", tool.name)
+            start = max(text.rfind(opener, 0, hit.end()) for opener in openers)
+            if min(start, tries) < 0:
+                continue
+            reading = DialectReading(dialect, Decoder(dialect, tools, ""))
+            reading.read_whole(text[start:], tries)
+            tries -= reading.tries
+            if _is_right(reading, tools):
+                return Note(
+                    "like-a-call", f"a part of the text looks like a call of {tool.name}, and stays text. {QUOTED}"
+                )
+    return None
+
+
+def _is_right(reading: DialectReading, tools: Sequence[Tool[..., Any]]) -> bool:
+    """Whether the text begins with a call that could run, whatever follows it."""
+    first = next((event for event in reading.events if not isinstance(event, Noted)), None)
+    if not isinstance(first, CallStart):
+        return False
+    call = collect(reading.events).calls[0]
+    ended = not any(note.rule in ("cut", "malformed") for note in call.notes)
+    return not checked(replace(call, whole=ended), tools)[1]
 
 
 def setting(dialect: Dialect) -> str:
@@ -103,13 +151,21 @@ def _nearly(reply: Reply, offered: Sequence[str]) -> ToolCall | None:
     return next(chain(exact, close), None)
 
 
+def _hits(text: str, tools: Sequence[Tool[..., Any]]) -> Iterator[tuple[Tool[..., Any], re.Match[str]]]:
+    """The offered tools that the text seems to call, each with the first sign of that."""
+    for tool in (one for one in tools if one.name in text):
+        hits = (re.search(pattern, text) for pattern in _signs(tool))
+        if hit := next(filter(None, hits), None):
+            yield tool, hit
+
+
 def _in_no_dialect(text: str, tools: Sequence[Tool[..., Any]]) -> Note | None:
     """A note of the first offered tool that the text seems to call; None where it calls none."""
-    for tool in (one for one in tools if one.name in text):
-        if any(re.search(pattern, text) for pattern in _signs(tool)):
-            looks = f"a part of the text looks like a call of {tool.name} that is not whole, or in a form that no dialect has"
-            return Note("like-a-call", f"{looks}, and stays text. If it is one, try other forms: `toolspeak tune`")
-    return None
+    tool = next((tool for tool, _ in _hits(text, tools)), None)
+    if tool is None:
+        return None
+    looks = f"a part of the text looks like a call of {tool.name} that is not whole, or in a form that no dialect has"
+    return Note("like-a-call", f"{looks}, and stays text. If it is one, try other forms: `toolspeak tune`")
 
 
 def _signs(tool: Tool[..., Any]) -> Iterator[str]:
