@@ -380,10 +380,11 @@ class _TextReader:
             return self.released()
         self.how = self._reason(reading)
         twice = ThoughtDelta if ThoughtDelta in self._kinds else Finished
+        turn = [] if reading.over else list(filter(notes_turn, self._buffered))
         others = [one for one in self._buffered if not isinstance(one, TextDelta | Noted)]
         self._decoder, self._left, self._passage, self._buffered = reading.decoder, 0, None, []
         words = [TextDelta(before)] if before else []
-        return [*words, *others, *(one for one in reading.events if not isinstance(one, twice))]
+        return [*words, *others, *(one for one in reading.events if not isinstance(one, twice)), *turn]
 
     def _reason(self, reading: DialectReading) -> str:
         why = f"not in {self._own.name}" if self._own else "and the dialect of the model is unknown"

@@ -25,6 +25,7 @@ from ..wire.dialect import Dialect, When
 from ..wire.prompt.control_markers import was_broken
 from ..wire.reading.marker_restoring import Restorer
 from ..wire.render import Rendered, render
+from ..wire.turn_heads import INVENTED_TURN
 from .attachment_marks import detach, has_parts, put_back
 from .calls import reached
 from .constrain import constrain, unheld
@@ -93,7 +94,7 @@ def _rendered(
     decoder.restorer = None
     reads = _read_by(decoder, dialect, readable, request.max_tokens)
     thinking = None if _says_thinking(dialect, template) else request.thinking
-    effect = _question(request, rendered, reads, raw, thinking)
+    effect = _question(request, rendered, dialect, reads, raw, thinking)
     constrained = constrain(effect.request, request.choice, tools, dialect, can, prompt, bool(template))
     effect = effect if constrained is effect.request else replace(effect, request=constrained)
     free = unheld(constrained, tools)
@@ -148,7 +149,9 @@ def offered(request: Request) -> tuple[Tool[..., Any], ...]:
     return named
 
 
-def _question(request: Request, rendered: Rendered, reads: Reads, raw: bool, thinking: bool | None) -> Ask:
+def _question(
+    request: Request, rendered: Rendered, dialect: Dialect, reads: Reads, raw: bool, thinking: bool | None
+) -> Ask:
     """The effect for one request in a dialect, with its reply decoded as it arrives."""
     # The user's stop strings could cut a call, so they are applied to the decoded text.
     if raw:
@@ -156,10 +159,16 @@ def _question(request: Request, rendered: Rendered, reads: Reads, raw: bool, thi
     else:  # a chat server ends turns itself, and stop strings for raw prompts could cut a text
         changes = {"messages": rendered.messages, "stop": ()}
     sent = copy_with(request, tools=None, hidden=(), choice="auto", thinking=thinking, **changes)
-    if not request.stop:
-        return Ask(sent, live=True, read=reads, recorded=False)
-    stops = Stops(request.stop)
-    return Ask(sent, live=True, read=lambda event: stops.feed(reads(event)), recorded=False)
+    # A server that ignores stop strings does not end the reply at the labels of the prompt's turns.
+    labels = [stop for stop in rendered.stop if stop not in dialect.stop] if raw else []
+    reads = _stopped(reads, Stops(labels, INVENTED_TURN)) if labels else reads
+    reads = _stopped(reads, Stops(request.stop)) if request.stop else reads
+    return Ask(sent, live=True, read=reads, recorded=False)
+
+
+def _stopped(reads: Reads, stops: Stops) -> Reads:
+    """Ends the reply at a stop string in its text."""
+    return lambda event: stops.feed(reads(event))
 
 
 def _with_notes(free: Collection[str], read: Reads | None) -> Reads:
