@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import cast
+from typing import Any, cast
 
 from hypothesis import strategies as st
 
@@ -59,7 +59,7 @@ LABELED = {
 
 def test_a_turn_that_the_model_invents_behind_a_label_of_the_prompt_is_left_out() -> None:
     """A server may ignore stop strings. In messages, nobody knows how the prompt marks turns, so all is text."""
-    tool = ts.Tool("weather", "", {"type": "object", "properties": {"city": {"type": "string"}}})
+    tool: ts.Tool[..., Any] = ts.Tool("weather", "", {"type": "object", "properties": {"city": {"type": "string"}}})
     call = ts.ToolCall("c1", "weather", {"city": "Rome"})
     for dialect in (name for name in ts.dialects() if ts.dialect(name).layout is None):
         for form, (answer, calls) in LABELED.items():
