@@ -24,6 +24,7 @@ from .errors import CallError, NotApproved, StaleApproval, UsageError
 from .events import ArgumentsDelta, CallEnd, CallResult, CallStart, Event, Finished
 from .plan.calls import answer as answer_message, arguments_text
 from .plan.loop import labelled, loop
+from .plan.messages import with_names
 from .policy.approval_digests import call_digest, canonical, definition_digest
 from .policy.policy import Policy
 from .running import in_thread
@@ -92,6 +93,7 @@ async def play(
     if options.get("system"):
         raise UsageError("system: the conversation already has its system message")
     messages, pending = read_paused(reply)
+    messages = with_names(messages)
     policy = options["policy"] = options.get("policy") or Policy()
     task = job(messages, tools, options)
     task.box.check_injected()

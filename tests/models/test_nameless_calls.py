@@ -15,7 +15,9 @@ from listening import listening
 from replies import answered, delta, frames
 from toolspeak.drive import Done
 from toolspeak.gateway.generation import answer
+from toolspeak.models.speaker import Speaker
 from toolspeak.plan.calls import UNNAMED
+from toolspeak.plan.messages import conversation
 
 QUESTION = "What is the weather in Xiamen?"
 CITY = '{"city": "Xiamen"}'
@@ -152,3 +154,20 @@ def test_a_server_gets_no_name_back_that_no_tool_can_have() -> None:
             ts.arun([*reply.messages, {"role": "user", "content": "And?"}], model=ts.Scripted(["Dry."]))
         )
         assert again.text == "Dry."
+
+
+def test_a_call_without_a_name_that_an_earlier_version_stored_is_read() -> None:
+    for name in ("", " \n"):
+        call = {"id": "a", "type": "function", "function": {"name": name, "arguments": "{}"}}
+        history: list[ts.Message] = [
+            {"role": "user", "content": QUESTION},
+            {"role": "assistant", "content": None, "tool_calls": [call, {**sent(), "id": "b"}]},
+            {"role": "tool", "tool_call_id": "a", "content": "error: no name"},
+            {"role": "tool", "tool_call_id": "b", "content": "rain"},
+            {"role": "user", "content": "And now?"},
+        ]
+        (message,) = (one for one in conversation(history, None) if one.get("tool_calls"))
+        assert [one["function"]["name"] for one in message["tool_calls"]] == [UNNAMED, "weather"]
+        assert call["function"]["name"] == name
+        for model in (ts.Scripted(["Dry."]), Speaker(ts.Scripted(["Dry."]), "hermes")):
+            assert ts.run(history, tools=[weather], model=model).text == "Dry."

@@ -61,6 +61,12 @@ def stops(value: Any) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value or ())
 
 
+def refuse_blank(name: str, at: str) -> None:
+    """Raise Refused for a name of a tool that is empty or blank, at this place of the body."""
+    if not name.strip():
+        raise Refused(f"{at}: expected the name of a tool, got {name[:100]!r}", code="invalid_value", param=at)
+
+
 def cannot(param: str, why: str) -> Refused:
     """Return the refusal of a field that is understood but not supported."""
     return Refused(f"{param}: {why}", code="unsupported_parameter", param=param)

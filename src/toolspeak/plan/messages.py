@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
-from ..api.json_stream import records
+from ..api.json_stream import record, records
 from ..errors import UsageError
 from ..schema.phrases import beginning
 from ..schema.suggestions import did_you_mean, near
 from ..types import Message
+from .calls import UNNAMED
 
 
 def with_text(message: Message, text: str) -> Message:
@@ -47,7 +49,31 @@ def conversation(prompt: str | Sequence[Message], system: str | None) -> list[Me
     if not messages:
         raise UsageError("expected a question or at least one message, received an empty list")
     _check_results(messages)
-    return [*first, *messages]
+    return [*first, *with_names(messages)]
+
+
+def with_names(messages: Sequence[Message]) -> list[Message]:
+    """The messages with a name for each call whose name is a blank text: earlier versions stored such calls, and servers and
+    chat templates refuse them."""
+    return [
+        {**message, "tool_calls": [*map(_named, calls)]} if (calls := _nameless(message)) else message
+        for message in messages
+    ]
+
+
+def _nameless(message: Message) -> list[Any]:
+    """The calls of a message, if one of them has a blank name."""
+    calls = message.get("tool_calls")
+    return cast("list[Any]", calls) if any(map(_is_nameless, records(calls))) else []
+
+
+def _is_nameless(call: Any) -> bool:
+    name = record(record(call).get("function")).get("name")
+    return not name.strip() if isinstance(name, str) else False
+
+
+def _named(call: Any) -> Any:
+    return {**call, "function": {**call["function"], "name": UNNAMED}} if _is_nameless(call) else call
 
 
 def _check_results(messages: Sequence[Message]) -> None:

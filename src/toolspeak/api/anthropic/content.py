@@ -15,7 +15,7 @@ from typing import Any, cast
 from ...errors import Refused
 from ...schema import nonblocking_json
 from ...types import Message
-from ..field_schemas import cannot
+from ..field_schemas import cannot, refuse_blank
 from ..json_stream import Payload, record, records
 from ..named_servers import NamedServer, in_messages
 from ..tool_errors import error_in, error_text
@@ -343,9 +343,7 @@ def _blocks_in(content: Any, path: str) -> list[Payload]:
 def _read_call(block: Payload, path: str) -> Payload:
     arguments = nonblocking_json.dumps(record(block.get("input")))
     own = need(block, "name", path)
-    if not own.strip():
-        where = f"{path}.name"
-        raise Refused(f"{where}: expected the name of a tool, got {own[:100]!r}", code="invalid_value", param=where)
+    refuse_blank(own, f"{path}.name")
     name = full_name(block.get("toolset_name"), own)
     function = {"name": name, "arguments": arguments}
     return {"id": need(block, "id", path), "type": "function", "function": function}

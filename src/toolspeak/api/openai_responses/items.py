@@ -12,7 +12,7 @@ from ...errors import Refused, UsageError
 from ...schema import nonblocking_json
 from ...schema.validators import judge
 from ...types import Message
-from ..field_schemas import cannot
+from ..field_schemas import cannot, refuse_blank
 from ..json_stream import Payload, record, records
 from .client_tools import ANSWERED, CALLED, answered, called_arguments
 from .compaction_item import COMPACTED, NOT_OURS, SEALED, SUMMARIZE, SUMMARIZED, TRIGGER, opened_summary
@@ -156,8 +156,7 @@ class _ItemReader:
         for name in ("call_id", "name", field):
             if not isinstance(item.get(name), str):
                 raise _wrong(f"{at}.{name}", "a text", item.get(name))
-        if not item["name"].strip():
-            raise _wrong(f"{at}.name", "the name of a tool", item["name"])
+        refuse_blank(item["name"], f"{at}.name")
         text = item[field] if field == "arguments" else nonblocking_json.dumps({"input": item[field]})
         self._add_call(item, full_name(item.get("namespace"), item["name"]), text)
 
