@@ -33,7 +33,7 @@ from typing import Any, cast
 from ..dialects import get
 from ..events import CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
 from ..plan.attempted_call import notes_markers
-from ..plan.doubled_calls import DoubledCalls
+from ..plan.doubled_calls import DoubledCalls, ended_with_calls
 from ..plan.invented_results import InventedResults, notes_turn
 from ..plan.stray_markers import StrayMarkers
 from ..types import Note, Request, Tool
@@ -220,7 +220,7 @@ class Listener:
             *settled,
             *looks,
             Noted(note),
-            Finished("tool_calls" if event.finish == "stop" else event.finish, event.usage),
+            ended_with_calls(event),
         ]
 
     def _answer(self) -> tuple[str, str]:

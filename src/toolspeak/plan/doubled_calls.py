@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from itertools import chain, product
 from typing import Any
 
-from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Noted, TextDelta, ThoughtDelta
+from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
 from ..types import Note, Tool
 from ..wire.reading.doubtful import DOUBTFUL, SUPERSEDED, TWO_READINGS
 from ..wire.reading.reply_size_limits import CHARACTERS
@@ -127,6 +127,11 @@ class DoubledCalls:
         self._unpaired.remove(twin)
         self.count += 1
         return [event for event in call.events if not isinstance(event, CallStart | ArgumentsDelta)]
+
+
+def ended_with_calls(end: Finished) -> Finished:
+    """The end of a reply with calls that its server did not read: for the server, it stopped."""
+    return Finished("tool_calls" if end.finish == "stop" else end.finish, end.usage)
 
 
 @dataclass(slots=True, eq=False)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted
 from ..types import Note, Tool
-from .doubled_calls import DoubledCalls
+from .doubled_calls import DoubledCalls, ended_with_calls
 
 
 class ServerCalls:
@@ -41,11 +41,7 @@ class ServerCalls:
         end = out[-1] if out else None
         if not isinstance(end, Finished) or not self._waiting:
             return out
-        return [
-            *out[:-1],
-            *self._own_calls(),
-            Finished("tool_calls" if end.finish == "stop" else end.finish, end.usage),
-        ]
+        return [*out[:-1], *self._own_calls(), ended_with_calls(end)]
 
     def _own_calls(self) -> list[Event]:
         """The server's calls without those that the text has, and what is to say of both."""

@@ -22,6 +22,7 @@ from unicodedata import category
 from .foreign_markers import LISTS, line_before, markers_ahead
 from .lexicon import Program
 from .lookahead import ahead
+from .quoting_signs import HTML_COMMENT, LINE_COMMENTS
 from .source import GAP, Scan
 from .state import State
 
@@ -36,7 +37,8 @@ LEAD = cast("Match", re.compile(r"[\s)\]}>*_\"'“”‘’«»]*").match)
 """Matches what may come before the first word or sign: brackets too many, quotation marks and Markdown's marks."""
 SEPARATORS = (",", ";")
 QUESTION = ("?", "？")
-SIGN = re.compile(r"[,;:，；：、…→⇒]|=>?(?!=)|\.\.|//|/\*|#(?!#)|<!--|<-").match
+COMMENTS = "|".join(map(re.escape, (*LINE_COMMENTS, *HTML_COMMENT)))
+SIGN = re.compile(rf"[,;:，；：、…→⇒]|=>?(?!=)|\.\.|<-|/\*|(?!##)(?:{COMMENTS})").match
 """Matches a sign inside a sentence, or of a comment. Several number signs are a heading."""
 NEXT = re.compile(r"\[\s*(?:[{\]]|[\w.]+\(|\d+\]|/?[A-Z][A-Z_]*\])").match
 """Matches the beginning of a list of calls or data, the number of a source, and a mark in brackets (`[1]`, `[DONE]`)."""
