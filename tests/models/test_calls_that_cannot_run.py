@@ -297,3 +297,14 @@ def test_an_example_beside_a_call_in_the_dialect_of_the_prompt_stays_text() -> N
             for size in (len(text), 1):
                 reply = asked_in("tool-json", text, size)
                 assert (names(reply), what in reply.text) == ([("weather", "Rome")], True), (text, size)
+
+
+def test_the_head_of_a_call_in_another_dialect_is_no_half_call() -> None:
+    """The dialect of the prompt reads the object of the call, and the head before it is text."""
+    for calls in (1, 2):
+        one = ts.ToolCall("c1", "weather", {"city": "Rome"})
+        text = write_calls([one] * calls, ts.dialect("inkling"))
+        for size in (len(text), 7):
+            reply = asked_in("tool-json", text, size)
+            assert [call.arguments for call in reply.calls] == [{"city": "Rome"}] * calls
+            assert not {"two-readings", "superseded-call"} & {note.rule for note in reply.notes}

@@ -46,7 +46,7 @@ from .dropped_tools import dropped_tools
 from .leading_thought import LeadingThought
 from .new_ids import new_id
 from .offload import LARGE, offloaded, request_size
-from .read_all_dialects import DIALECTS, TRIES, Attempts, DialectReading, Passage, ready
+from .read_all_dialects import BESIDE, DIALECTS, TRIES, Attempts, DialectReading, Passage, ready
 from .text_behind_calls import TextBehindCalls
 from .unread_calls import LONGEST, like_a_call, may_hold_calls, setting
 
@@ -155,8 +155,9 @@ class Listener:
         self._alone &= not isinstance(event, CallStart)
         if reader is None:
             return [*self._in_thought(event), *self._ending(event)]
-        beside: Attempts = "any" if self._prompted_in else "none"
-        reader.attempts = "marked" if self._alone else beside
+        # Half a call before one in the same text is the head of that call.
+        beside: Attempts = "whole" if isinstance(event, CallStart) else "any"
+        reader.attempts = "marked" if self._alone else beside if self._prompted_in else "none"
         if not isinstance(event, CallStart | Finished):
             return self._from_text(reader.feed(event))
         # The text before a call of the server's own is over: what was held back of it comes first.
@@ -390,7 +391,7 @@ class _TextReader:
         why = f"not in {self._own.name}" if self._own else "and the dialect of the model is unknown"
         where = "the reply ended with it" if self._spoken else "it was the whole reply"
         where = "the reply began with it" if reading.words else where
-        where = "it stood beside another call" if self.attempts == "any" else where
+        where = "it stood beside another call" if self.attempts in BESIDE else where
         if self._prompted_in:
             return f"; read as {reading.dialect.name}, for {where}. Give {setting(reading.dialect)}, to ask it in that"
         return (

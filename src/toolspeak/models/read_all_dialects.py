@@ -111,8 +111,9 @@ class DialectReading:
 
 
 _Ranked = tuple[tuple[int, ...], DialectReading]
-Attempts = Literal["none", "marked", "any"]
-"""Which calls that cannot run count: those that begin with a control marker, or any, as beside a call in the same text."""
+Attempts = Literal["none", "marked", "whole", "any"]
+"""Which calls that cannot run count: those that begin with a control marker; beside a call in the same text, whole ones or any."""
+BESIDE = ("whole", "any")
 
 
 class Passage:
@@ -210,7 +211,7 @@ class Passage:
         behind the control marker that opens calls, or beside a right call, meant them, and has to know what is wrong. Unless
         they are the whole reply (`alone`), their tools are offered ones, or one call is right, and no sentence goes on behind
         them: else they may be an example. So may markers with words between them, and a fence beside a call."""
-        beside = all((attempts == "any", self.text.lstrip()[0] != "`"))
+        beside = all((attempts in BESIDE, self.text.lstrip()[0] != "`"))
         names = {tool.name for tool in self._tools}
         mixed: list[_Ranked] = []
         wrong: list[_Ranked] = []
@@ -219,7 +220,8 @@ class Passage:
             reply = one.reply
             right = sum(not checked(call, self._tools)[1] for call in reply.calls)
             offered = any((right, beside, all(call.name in names for call in reply.calls)))
-            counts = all((reply.calls, _meant(one, reply), any((alone, offered > _goes_on(reply)))))
+            meant = _meant(one, reply, whole=attempts == "whole")
+            counts = all((reply.calls, meant, any((alone, offered > _goes_on(reply)))))
             if not counts:
                 continue
             order = rank(one.dialect, reply, self.text)
@@ -260,9 +262,11 @@ def _is_words(event: Event) -> bool:
     return bool(event.text.strip()) if isinstance(event, TextDelta) else False
 
 
-def _meant(reading: DialectReading, reply: Reply) -> bool:
+def _meant(reading: DialectReading, reply: Reply, *, whole: bool) -> bool:
     """Whether calls with words behind them are whole, or have the beginning of an argument's value: else words, or a
-    placeholder (`<function=f>{name}`), are between markers."""
+    placeholder (`<function=f>{name}`), are between markers. `whole`: all calls must be whole."""
+    if whole:
+        return all(call.whole for call in reply.calls)
     return True if reading.before_words is None else all(any((c.whole, ":" in c.json)) for c in reply.calls)
 
 
