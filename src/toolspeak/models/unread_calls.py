@@ -66,9 +66,10 @@ def like_a_call(text: str, tools: Sequence[Tool[..., Any]], finish: str = "") ->
     for dialect in known():
         if all(word in text for word in words(dialect)):
             reading = DialectReading(dialect, Decoder(dialect, None, ""))
-            if not reading.read_whole(text, tries):
-                break
+            ended = reading.read_whole(text, tries)
             tries -= reading.tries
+            if not ended:
+                break
             reply = collect(reading.events)
             if call := _nearly(reply, offered):
                 order = (call.name in offered, -len(reply.text.strip()), *rank(dialect, reply, text))
@@ -110,7 +111,7 @@ def _quoted(text: str, tools: Sequence[Tool[..., Any]], tries: int) -> Note | No
             if min(start, tries) < 0:
                 continue
             reading = DialectReading(dialect, Decoder(dialect, tools, ""))
-            reading.read_whole(text[start:], tries)
+            reading.read_whole(text[start : hit.end() + NEAR], tries)
             tries -= reading.tries
             if _is_right(reading, tools):
                 return Note(
