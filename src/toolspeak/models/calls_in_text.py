@@ -43,6 +43,7 @@ from ..wire.finding.always_thinking import first_closer
 from ..wire.reading.marker_restoring import Restorer
 from .drafted_calls import DraftedCalls
 from .dropped_tools import dropped_tools
+from .half_calls import without_half_call
 from .leading_thought import LeadingThought
 from .new_ids import new_id
 from .offload import LARGE, offloaded, request_size
@@ -360,9 +361,8 @@ class _TextReader:
 
     def close(self, *, whole: bool, cut: bool = False) -> list[Event]:
         """What was held back; `whole`: the text is over, and was not `cut`."""
-        came = self._decoder.close() if self._decoder else []
-        if self._decoder is None:
-            self._noted(self._any.close())
+        came = self._decoder.close(cut) if self._decoder else []
+        ended = [] if self._decoder else self._noted(self._any.close(cut))
         self._buffered += [one for one in came if not isinstance(one, Finished)]
         passage = self._passage if whole or cut else None
         if passage is None or CallStart in map(type, came):
@@ -370,7 +370,7 @@ class _TextReader:
         reading = passage.calls(self.attempts, cut=cut)
         if all((reading is None, whole, not self._spoken)):
             reading = passage.calls_before_words(self.attempts, over=True)
-        return self._in_other(reading) if reading else self.released()
+        return self._in_other(reading) if reading else without_half_call(self.released(), ended, self._fed)
 
     def _in_other(self, reading: DialectReading) -> list[Event]:
         """The events of the passage as another dialect reads it, and those of the server that are none of its text. What

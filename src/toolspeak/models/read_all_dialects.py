@@ -91,10 +91,10 @@ class DialectReading:
         self.close()
         return True
 
-    def close(self) -> None:
-        """Reads to the end."""
+    def close(self, cut: bool = False) -> None:
+        """Reads to the end, at which the reply may have been `cut`."""
         self.closed = True
-        self._add(self.decoder.close())
+        self._add(self.decoder.close(cut))
 
     def _add(self, came: list[Event]) -> None:
         self.events += [event for event in came if not isinstance(event, Finished)]
@@ -174,7 +174,7 @@ class Passage:
         """The whole passage as calls, in the dialect that reads it best; None where it is none. `attempts` are the calls that
         cannot run and count too. `cut`: the reply was not over, so only they count."""
         for one in self._reading:
-            one.close()
+            one.close(cut)
         self._ended += [one for one in self._reading if one.words]
         # With words before it, a fence is an example, whatever follows.
         fenced = self._spoken and self.text.lstrip()[0] == "`"

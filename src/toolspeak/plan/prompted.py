@@ -27,6 +27,7 @@ from ..wire.reading.marker_restoring import Restorer
 from ..wire.render import Rendered, render
 from ..wire.turn_heads import INVENTED_TURN
 from .attachment_marks import detach, has_parts, put_back
+from .attempted_call import CUT
 from .calls import reached
 from .constrain import constrain, unheld
 from .effects import Ask, Plan, Reads
@@ -208,7 +209,7 @@ def _read_by(decoder: Decoder, dialect: Dialect, tools: Sequence[Tool[..., Any]]
                 last = event
                 return ()
             case None:
-                events = ends.feed(stray.feed(decoder.close()))
+                events = ends.feed(stray.feed(decoder.close(last.finish in CUT)))
                 calls = decoder.state.call_count > 0
                 finished = [_finish(e, last, calls, limit) if isinstance(e, Finished) else e for e in events]
                 return served.join(invented.feed(finished))
@@ -223,7 +224,7 @@ def _read_by(decoder: Decoder, dialect: Dialect, tools: Sequence[Tool[..., Any]]
 def _finish(read: Finished, finished: Finished, calls: bool, limit: int | None) -> Finished:
     """The merged finish: the decoder knows about calls, the model about its own limit and its usage. If the model ended
     the reply itself, an incomplete call in it is wrong, not cut."""
-    if finished.finish in ("length", "content_filter"):
+    if finished.finish in CUT:
         return finished
     if read.finish == "length" and not reached(limit, finished.usage):
         return Finished("tool_calls" if calls else "stop", finished.usage)

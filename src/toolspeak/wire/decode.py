@@ -14,6 +14,7 @@ from .prompt.control_markers import was_broken
 from .reading.call_repairs import note_cut
 from .reading.collect import collect
 from .reading.cut_before_end import cut_before_end
+from .reading.cut_replies import drop_half_closer
 from .reading.lexicon import program, turn_ends
 from .reading.marker_restoring import Restorer
 from .reading.reply import reply
@@ -96,14 +97,19 @@ class Decoder:
                 out.append(ArgumentsDelta(piece))
         return out
 
-    def close(self) -> list[Event]:
+    def close(self, cut: bool = False) -> list[Event]:
+        """The events of the end. `cut`: the model's server says that it cut the reply, so the beginning of a call at its
+        end is left out, with a note. Otherwise it may be what the model wrote, and stays text."""
         if self.done:
             return []
         s = self.state
         self.done = s.closed = True
+        s.cut = cut
         if s.passed_pieces:
             s.read_passed()
         s.add("")
+        if cut:
+            drop_half_closer(s, program(self.dialect, s.tools != {}).closers_of_calls)
         out: list[Event] = []
         s.events = out
         for _ in self.run:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from ..dialect import Raw
+from .cut_replies import leave_out_rest
 from .doubtful import UNBALANCED
 from .json_string import short_string
 from .json_tokens import ENDS
@@ -214,6 +215,7 @@ def break_off(s: State, closers: tuple[str, ...], openers: tuple[str, ...], why:
         s.end_call(s.open_call, whole=False)
     s.doubtful |= s.complete_call is not None and not cut
     s.end_complete_call()
+    leave_out_rest(s, cut)
     if not closers:
         return
     s.start_recording()

@@ -368,7 +368,9 @@ def _name(s: State, text: str, hit: str, to: str | None, rest: Form) -> str:
 
 def _name_check(begins: Callable[[str], bool], slot: Slot) -> Callable[[str], bool] | None:
     """A check whether the beginning of a text may be a name. The tag around it may be self-closing, and it may have
-    entities."""
+    entities. The name of a server has one line."""
+    if slot is SERVER:
+        return lambda seen: "\n" not in seen.strip()
     return (
         (lambda seen: begins(unescape(HALF_ENTITY("", seen)).rstrip("/> \n").strip(QUOTES))) if slot is NAME else None
     )

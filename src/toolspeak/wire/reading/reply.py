@@ -13,6 +13,7 @@ from .call_repairs import after_call, break_off, ends_inside, note_cut, note_unk
 from .calls import begin, section
 from .code_blocks import calls_after
 from .copied_markers import INVISIBLE, refuse_copy
+from .cut_replies import leave_out
 from .frames import at_end, drop_closer, drop_frame, ends_message, keep_apart
 from .heads import note_rest, pass_unread, read_head, tool_name
 from .json_value import json_value
@@ -227,9 +228,11 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
         yield from break_off(s, p.closers_of_calls, p.openers, why)
         return True
     marked = entry.formal if entry else word not in ("", *p.fences)
-    cut = s.closed and all((ends_inside(s, p.closers_of_calls), marked, not p.d.guard, not s.other_turn))
+    cut = all((ends_inside(s, p.closers_of_calls), marked, not p.d.guard, not s.other_turn))
     s.drop_notes()
     s.failed_openers += 1
+    if leave_out(s, p, word, marked):
+        return True
     if s.no_reread:
         if cut:
             note_cut(s)

@@ -101,6 +101,8 @@ class State(Source):
     """Whether the open message is a call, but calls are not wanted."""
     no_reread: bool = False
     """Whether so much was read that a failure becomes text without a second reading."""
+    cut: bool = False
+    """Whether the model's server says that it cut the reply. Known only at the end."""
     truncated: bool = False
     """Whether the text ended in the middle of something."""
 
