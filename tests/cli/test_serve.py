@@ -137,6 +137,22 @@ def test_a_key_made_here_opens_the_gateway(cli: Cli, tmp_path: Path) -> None:
     assert cli("serve", "--new-key", "bob", "--config", str(file)).stdout.startswith("\n[keys.bob]")
 
 
+def test_a_key_is_made_where_the_secrets_of_models_are_missing(cli: Cli, tmp_path: Path) -> None:
+    """The command reads the names of keys, and nothing else of the file."""
+    file = tmp_path / "gateway.toml"
+    model = '[models.m]\nupstream = "openai:x"\nkey = { env = "NO_SUCH_VARIABLE_HERE" }\n'
+    file.write_text(model + "[keys.alice]\nhash = 'sha256:" + "0" * 64 + "'\n")
+    made = cli("serve", "--new-key", "bob", "--config", str(file))
+    assert (made.returncode, made.stdout.startswith("\n[keys.bob]")) == (0, True)
+    assert "already has a key 'alice'" in cli("serve", "--new-key", "alice", "--config", str(file)).stderr
+    assert "NO_SUCH_VARIABLE_HERE is not set" in cli("serve", "--check", str(file)).stderr
+    for content, problem in (("keys = 3", "gateway.toml:1: keys: expected a table"), ("[", "it is not TOML")):
+        file.write_text(content)
+        wrong = cli("serve", "--new-key", "bob", "--config", str(file))
+        assert (wrong.returncode, wrong.stdout) == (2, "")
+        assert problem in wrong.stderr
+
+
 @pytest.mark.parametrize("name", ['o"dd name', "Zoë", "🔑", "a\\b", "a.b", "back\x7fspace"])
 def test_any_name_of_a_key_makes_lines_that_load(cli: Cli, tmp_path: Path, name: str) -> None:
     (file := tmp_path / "gateway.toml").write_text(

@@ -138,7 +138,8 @@ def test_servers_by_name(world: World, file: Path, tmp_path: Path, capsys: pytes
     (tmp_path / "servers.json").write_text(json.dumps({"mcpServers": {"notes": {"url": world.url}}}))
     assert main(["mcp", "logout", f"{tmp_path}/servers.json:notes"]) == 0
     logged_in(world, file)
-    (tmp_path / "gateway.toml").write_text(f'[mcp.notes]\nurl = "{world.url}"\n')
+    unset = '\n[models.m]\nupstream = "openai:x"\nkey = { env = "NO_SUCH_VARIABLE_HERE" }\n'  # that is no part of it
+    (tmp_path / "gateway.toml").write_text(f'[mcp.notes]\nurl = "{world.url}"\n{unset}')
     assert main(["mcp", "logout", "notes", "--config", f"{tmp_path}/gateway.toml"]) == 0
     assert capsys.readouterr().out == f"logged out at {world.url}\n" * 2
 

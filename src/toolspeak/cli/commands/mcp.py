@@ -200,14 +200,7 @@ def _address(server: str, config: str | None) -> McpAddress:
 
 def _configured(name: str, config: str) -> McpAddress:
     """Return the server in the table [mcp.NAME] of the gateway's configuration."""
-    from ...gateway.config.load import read_config
+    from ...gateway.config.parts import mcp_server
     from ...gateway.mcp_sources import connector
-    from ...schema.suggestions import listed
 
-    servers = read_config(config).mcp
-    if name not in servers:
-        raise UsageError(
-            f"{config} has no table [mcp.{name}]. "
-            + (f"There are {listed([*servers])}" if servers else "There is none")
-        )
-    return connector(servers[name]).servers[0].address
+    return connector(mcp_server(config, name)).servers[0].address

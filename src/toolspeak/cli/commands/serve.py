@@ -245,9 +245,9 @@ def _print_key(name: str, config: str | None) -> None:
     Raises UsageError if the file `config` has a key of that name."""
     from ...gateway.access.keys import hashed, new_key
     from ...gateway.config.fields import quoted
-    from ...gateway.config.load import read_config
+    from ...gateway.config.parts import key_names
 
-    if config and any(key.name == name for key in read_config(config).keys):
+    if config and name in key_names(config):
         raise UsageError(
             f"{config} already has a key {name[:100]!r}: choose another name, or remove [keys.{quoted(name)}]"
         )

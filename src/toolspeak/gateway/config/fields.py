@@ -169,6 +169,15 @@ class Table:
         return None
 
 
+def top_table(content: str, name: str, folder: Path) -> Table:
+    """Return the whole of a file, from its text. Raises UsageError if that is not TOML."""
+    try:
+        values = tomllib.loads(content)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{name}: it is not TOML: {error}") from None
+    return Table(File(name, content, folder), (), values)
+
+
 # ------------------------------------------------------------------ types of fields
 
 

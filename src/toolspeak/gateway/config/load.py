@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from difflib import get_close_matches
@@ -24,7 +23,7 @@ from ..hosted_tools import HOSTED_TYPES
 from ..mcp_sources import PREFIX as MCP_PREFIX, box
 from ..registry import Models
 from .extras import missing_extras
-from .fields import ENOUGH, File, Table, Unexpected, flag, many, number, one_of, text, whole
+from .fields import ENOUGH, File, Table, Unexpected, flag, many, number, one_of, text, top_table, whole
 from .mcp_servers import granted, mcp_lines, read_mcp_server
 from .policies import audit_lines, policy_lines, read_audit, read_call_policy
 from .prices import check_budget, read_budget, read_price
@@ -52,14 +51,10 @@ def read_config(path: str) -> GatewaySettings:
 
 def parse_config(content: str, name: str = "the configuration", folder: Path = Path()) -> GatewaySettings:
     """Return the settings in the text of a file; relative paths in it start at `folder`."""
-    try:
-        values = tomllib.loads(content)
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{name}: it is not TOML: {error}") from None
-    file = File(name, content, folder)
-    settings = _settings(Table(file, (), values))
-    _check(settings, file)
-    file.done()
+    top = top_table(content, name, folder)
+    settings = _settings(top)
+    _check(settings, top.file)
+    top.file.done()
     return settings
 
 
