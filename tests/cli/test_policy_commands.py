@@ -317,6 +317,17 @@ def test_a_long_call_is_paged_to_its_end(terminal: Callable[..., Terminal], scri
     assert removed() == [text]
 
 
+def test_a_piped_line_approves_nothing_and_is_no_question_behind_a_call_that_waits(cli: Cli, script: Script) -> None:
+    model = script("Hello.", wants("remove", path="notes"), "You said y.")
+    done = cli("chat", "-t", "files.py", "--policy", "policy.toml", "-m", model, stdin="Hi\ntidy up\ny\nmore\n")
+    assert (done.returncode, done.stdout, removed()) == (1, "Hello.\n", [])
+    assert "waits for approval: " in done.stderr
+    assert done.stderr.count("a piped line approves nothing") == 1
+    allowed = script(wants("page", url="a"), "Done.", "Well.")
+    done = cli("chat", "-t", "files.py", "--policy", "policy.toml", "-m", allowed, stdin="show\ny\n")
+    assert (done.returncode, done.stdout) == (0, "Done.\nWell.\n"), done.stderr
+
+
 def test_a_chat_asks_what_the_policy_wants_asked(terminal: Callable[..., Terminal], script: Script) -> None:
     model = script(wants("remove", path="notes"), "Well.")
     one = terminal("chat", "-t", "files.py", "--policy", "policy.toml", "-m", model, NO_COLOR="1")

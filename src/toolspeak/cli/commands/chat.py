@@ -60,6 +60,11 @@ ARGUMENT = ("/model", "/save", "/image")
 """Commands by themselves, and those that take something behind them; each is a method of Conversation."""
 LEAVE = ("/exit", "/quit")
 COMMAND = re.compile(r"/(?:[A-Za-z][\w-]*)?")
+UNAPPROVED = (
+    "the call was not run: a piped line approves nothing, and the lines behind the question were not read. Chat on a "
+    "terminal, or allow the call in the policy"
+)
+"""The error of a piped question whose call needs approval. Somebody may have meant the next line as the answer."""
 BANNER_TOOLS = 8
 """The most names of tools that the banner lists."""
 
@@ -334,3 +339,5 @@ class ChatSession:
             saved_conversations.write(self.path, self.messages, self.model.name, self.files)
         except OSError as error:
             self.note(f"the conversation cannot be stored in {self.path}: {error.strerror}")
+        if reply.pending and not self.interactive:
+            raise ToolspeakError(UNAPPROVED)
