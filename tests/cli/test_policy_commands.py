@@ -92,6 +92,12 @@ def test_check_tells_of_a_rule_that_means_no_tool(cli: Cli) -> None:
     assert "slip.toml: deny remvoe: it matches none of the tools. Did you mean 'remove'?" in done.stderr
     assert "has the argument 'pth'. Did you mean 'path'?" in done.stderr
     assert cli("policy", "check", "slip.toml", "remove").stderr == ""
+    Path("slip.toml").write_text("""deny = ['remove(path.x="a")', '*(path="a", url="b")', 'page(url="a")']""")
+    done = cli("policy", "check", "slip.toml", "-t", "files.py")
+    assert done.stderr.splitlines() == [
+        """slip.toml: deny remove(path.x="a"): none of the tools that it matches has the argument 'path.x'. Did you mean 'path'?""",
+        """slip.toml: deny *(path="a", url="b"): none of the tools that it matches has all its arguments together: path, url""",
+    ]
 
 
 @pytest.mark.parametrize(

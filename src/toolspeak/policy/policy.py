@@ -19,15 +19,12 @@ from ..schema.suggestions import did_you_mean, listed, near
 from ..types import Message, Origin, Tool, ToolCall, ToolEffect
 from .content_origin import origins
 from .globs import name_fits
-from .rules import EFFECTS, Rule, is_there, parsed, rule
+from .rule_arguments import ELSEWHERE, without_arguments
+from .rules import EFFECTS, Rule, parsed, rule
 
 Verdict = Literal["allow", "ask", "deny"]
 VERDICTS = get_args(Verdict)
 ORIGINS = get_args(Origin)
-ELSEWHERE = frozenset([
-    "$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "patternProperties"
-])  # fmt: skip
-"""Keywords of a schema under which it may define further arguments."""
 STRICTER: Mapping[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
 
 
@@ -188,11 +185,7 @@ def _unmatched(one: Rule, tools: Sequence[Tool[..., Any]], names: Sequence[str])
     if not meant:
         yield f"it matches none of the tools.{did_you_mean(near(one.name, names))}"
         return
-    takes = [_takes(tool) for tool in meant]
-    known = dict.fromkeys(name for row in takes for name in row or ())
-    for key, _ in one.arguments:
-        if not any(is_there(key, row) for row in takes):
-            yield f"none of the tools that it matches has the argument {key!r}.{did_you_mean(near(key, known))}"
+    yield from without_arguments([name for name, _ in one.arguments], [tool.parameters for tool in meant])
 
 
 def _call(call: Any) -> ToolCall:
