@@ -40,6 +40,7 @@ from .surroundings import note_example
 from .text_after_calls import note_text_after_call
 from .thoughts import after_prompt, note_draft, opened, thought
 
+LEFT_OUT = "left out"
 FAILURES = 2_000
 """After so many openers that open no call, the following ones are text, so that the time stays linear."""
 
@@ -222,16 +223,14 @@ def attempt(s: State, p: Program, word: str, thinking: bool) -> Scan[bool]:
 def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
     """The text left the dialect. What was emitted stays, with whole=False; the rest is given back as text."""
     word = word.strip()
-    entry = p.entries.get(word)
     s.broken_list |= _opens_list(p, word)
     if s.recording is None:
         yield from break_off(s, p.closers_of_calls, p.openers, why)
         return True
-    marked = entry.formal if entry else word not in ("", *p.fences)
-    cut = all((ends_inside(s, p.closers_of_calls), marked, not p.d.guard, not s.other_turn))
     s.drop_notes()
     s.failed_openers += 1
-    if leave_out(s, p, word, marked):
+    cut = s.closed and _begun(s, p, word)
+    if cut == LEFT_OUT:
         return True
     if s.no_reread:
         if cut:
@@ -257,6 +256,15 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
     if value:
         yield from data(s)
     return False
+
+
+def _begun(s: State, p: Program, word: str) -> str:
+    """Whether the text ended with the beginning of a call, which is LEFT_OUT if the server cut the reply; "" if not."""
+    entry = p.entries.get(word)
+    marked = entry.formal if entry else word not in ("", *p.fences)
+    if leave_out(s, p, word, marked):
+        return LEFT_OUT
+    return "cut" if all((ends_inside(s, p.closers_of_calls), marked, not p.d.guard, not s.other_turn)) else ""
 
 
 @lru_cache(1024)
