@@ -218,12 +218,7 @@ class Listener:
             f"asked in {self._prompted_in.name}, the model wrote {left} in another dialect" if self._prompted_in else ""
         )
         note = Note("call-in-text", f"{wrote or f'the server left {left} in the text'}{self._doubled.twice}{self._how}")
-        return [
-            *settled,
-            *looks,
-            Noted(note),
-            ended_with_calls(event),
-        ]
+        return [*settled, *looks, Noted(note), ended_with_calls(event)]
 
     def _answer(self) -> tuple[str, str]:
         """The text in which a call may have been overlooked, and where it stands: in a thought if nothing else came."""
