@@ -48,7 +48,7 @@ class ArgumentsDelta:
 class CallEnd:
     """The open call ends. `whole` is False if its text was cut or broke off. `id` is set if the id comes after the
     arguments. A later note with the rule `unbalanced-closers`, `drafted-call` or `two-readings` says that no call before it
-    is whole. One with the rule `superseded-call` takes the call back whose id is its detail."""
+    is whole. One with the rule `superseded-call` takes back the last call whose id is its detail."""
 
     whole: bool = True
     id: str | None = None

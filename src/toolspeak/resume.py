@@ -93,7 +93,6 @@ async def play(
     if options.get("system"):
         raise UsageError("system: the conversation already has its system message")
     messages, pending = read_paused(reply)
-    messages = with_names(messages)
     policy = options["policy"] = options.get("policy") or Policy()
     task = job(messages, tools, options)
     task.box.check_injected()
@@ -116,7 +115,8 @@ async def play(
         waiting = tuple(paused.open[one.id] for one in left)
         yield Done(Reply(calls=waiting, finish="tool_calls", messages=messages, steps=(step,), pending=left))
         return
-    plan = loop(replace(task.request, messages=messages), task.limits, task.reask.strategies)
+    # Only now: a digest is of the conversation as it was stored.
+    plan = loop(replace(task.request, messages=with_names(messages)), task.limits, task.reask.strategies)
     async with aclosing(task.play(plan)) as events:
         async for event in events:
             yield Done(replace(event.value, steps=(step, *event.value.steps))) if isinstance(event, Done) else event

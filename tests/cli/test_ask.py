@@ -165,6 +165,17 @@ def test_a_thought_that_was_cut_off_says_so(capsys: pytest.CaptureFixture[str]) 
     assert "doctor" not in error
 
 
+def test_a_call_that_another_reading_replaces_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    show = Show(None, live=False)
+    for event in (
+        *(CallStart("weather", "a"), ArgumentsDelta("{}"), CallEnd()),
+        *(CallStart("weather", ""), ArgumentsDelta('{"city": "Rome"}'), CallEnd(id="b")),
+        *(Noted(Note("superseded-call", "a")), Finished("tool_calls")),
+    ):
+        show.event(event)
+    assert "note: not run, since another call is a better reading of the same: weather {}" in capsys.readouterr().err
+
+
 def test_v_shows_the_notes_of_a_reply(cli: Cli, script: Script) -> None:
     done = cli(
         "ask", "Weather?", "-t", "weather.py", "-m", script("Hm.\n</think>\nIt rains."), "--dialect", "hermes", "-v"

@@ -85,3 +85,31 @@ def test_clients_get_the_better_of_two_readings(serve_models: Callable[..., Any]
                     assert (arguments, choice.finish_reason) == (counts, "tool_calls"), kind
 
     asyncio.run(main())
+
+
+def test_a_call_that_was_streamed_while_it_was_written_is_not_taken_back_silently(
+    serve_models: Callable[..., Any],
+) -> None:
+    """A client would run both calls of `arguments = "live"`, or the half of one."""
+
+    async def main() -> None:
+        for text, own, _ in READINGS.values():
+            case = Case({"content": left_in_text(text), "tool_calls": [served(own)]}, "", ())
+            for order in ORDERS:
+                async with (
+                    half_reading(case, order) as url,
+                    serve_models(m=ModelSettings("m", (f"{url}#Qwen2.5-7B-Instruct",), arguments="live")) as running,
+                    openai.AsyncOpenAI(base_url=f"{running.url}/v1", api_key="none", max_retries=0) as client,
+                ):
+                    asked: Any = {"model": "m", "messages": QUESTION, "tools": [FORECAST], "stream": True}
+                    started, failed = 0, ""
+                    try:
+                        chunk: Any
+                        async for chunk in await client.chat.completions.create(**asked):
+                            calls = [call for choice in chunk.choices for call in choice.delta.tool_calls or ()]
+                            started += sum(bool(call.id) for call in calls)
+                    except openai.APIError as error:
+                        failed = error.message
+                    assert started == 1 or "already being streamed" in failed, (text, own, order)
+
+    asyncio.run(main())

@@ -10,8 +10,9 @@ import pytest
 
 import toolspeak as ts
 from half_read import CASES, ORDERS, READINGS, ROME, Case, Order, half_reading, left_in_text, served
-from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, TextDelta
+from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta
 from toolspeak.plan.doubled_calls import DoubledCalls
+from toolspeak.types import Note
 
 KNOWN, UNKNOWN = "Qwen2.5-7B-Instruct", "mine"
 NAMED = [
@@ -216,3 +217,32 @@ def test_two_spellings_of_the_same_arguments_are_one_call() -> None:
                     one = [CallStart("f", ""), ArgumentsDelta(arguments), CallEnd()]
                     events += calls.feed(one, in_text=in_text)
                 assert [sum(isinstance(event, CallStart) for event in events), calls.settled()] == [count, []], kind
+
+
+INVENTED = ("\n<tool_response>\nsunny\n</tool_response>\nIt is sunny.", "\n<|im_start|>user\nThanks.")
+
+
+def test_a_better_reading_behind_an_invented_result_is_no_reason_to_lose_the_call() -> None:
+    """The server's own call is left out behind that, so it cannot take the place of the one in the text."""
+    full = '{"city": "Rome", "day": "today"}'
+
+    async def main() -> None:
+        for invented, order, (text, own) in product(INVENTED, ORDERS, ((ROME, full), (full, ROME))):
+            case = Case({"content": left_in_text(text) + invented, "tool_calls": [served(own)]}, "", ())
+            async with half_reading(case, order) as url:
+                reply = ts.collect([event async for event in ts.model(f"{url}#{KNOWN}").stream(FORECAST)])
+            if text == full or order == "calls first":
+                assert [(one.whole, one.json) for one in reply.calls] == [(True, full)], (invented, order)
+            else:
+                assert [one.whole for one in reply.calls] == [False], (invented, order)
+                assert "two-readings" in [note.rule for note in reply.notes]
+
+    asyncio.run(main())
+
+
+def test_a_call_of_an_earlier_turn_with_the_same_id_is_not_taken_back() -> None:
+    def one(arguments: str) -> list[Event]:
+        return [CallStart("forecast", "a"), ArgumentsDelta(arguments), CallEnd(), Noted(Note("x"))]
+
+    reply = ts.collect([*one(ROME), Finished("tool_calls"), *one("{}"), Noted(Note("superseded-call", "a"))])
+    assert [call.json for call in reply.calls] == [ROME]

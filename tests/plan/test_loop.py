@@ -538,3 +538,10 @@ def test_a_text_beside_a_call_is_the_answer_if_no_call_is_allowed() -> None:
     reply = ts.run("go", tools=[add], model=native([TextDelta("It is 3."), *calls(ADD)]), choice="none")
     assert (reply.text, reply.calls, rules(reply)) == ("It is 3.", (), ["call-not-allowed"])
     assert len(reply.steps) == 1
+
+
+def test_a_stream_says_that_such_a_call_was_dropped() -> None:
+    """The call was passed on before it was known that a text comes too, and no result follows."""
+    model = native([*calls(ADD), TextDelta("It is 3.")])
+    events = list(ts.stream("go", tools=[add], model=model, choice="none"))
+    assert [event.note for event in events if isinstance(event, Noted)] == [ts.Note("call-not-allowed", "add")]

@@ -17,6 +17,7 @@ import toolspeak as ts
 from properties import is_fast
 from replies import answered, calls, native
 from toolspeak.errors import ServerFailed
+from toolspeak.policy.approval_digests import call_digest
 from toolspeak.used_approvals import ApprovalStore
 
 removed: list[str] = []
@@ -405,3 +406,19 @@ def test_a_call_never_runs_twice_wherever_the_process_is_killed(tmp_path: Path) 
     assert outcome["twice"] == 0
     assert outcome["ran"] + outcome["never"] == outcome["right"] == KILLED
     assert min(outcome[what] for what in ("killed", "ran", "never", "kept")) > KILLED // 50
+
+
+def test_a_call_with_a_blank_name_in_a_stored_conversation_changes_no_approval() -> None:
+    """An earlier version stored such calls; the digest of the approval is of the conversation as it was then."""
+    blank: Any = {"id": "x", "type": "function", "function": {"name": "", "arguments": "{}"}}
+    before: Any = [
+        {"role": "assistant", "content": None, "tool_calls": [blank]},
+        {"role": "tool", "tool_call_id": "x", "content": "error: no name"},
+    ]
+    data = json.loads(paused().to_json())
+    data["messages"][1:1] = before
+    [one] = data["pending"]
+    one["digest"] = call_digest(one["definition"], one["id"], one["arguments"], data["messages"][:3], one["expires"])
+    after = resumed(data, {"c0": True})
+    assert (after.text, removed) == ("Done.", ["a"])
+    assert [call["function"]["name"] for call in after.messages[1].get("tool_calls", ())] == ["unnamed"]

@@ -13,9 +13,11 @@ from ..errors import ApprovalNeeded, NotApproved
 from ..events import ArgumentsDelta, CallEnd, CallResult, CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
 from ..plan.calls import answer as answer_message
 from ..plan.loop import loop
+from ..schema.phrases import clipped
 from ..tool_results import jsonable
 from ..types import Message, Note, Reply
 from ..verbs import Options, Prompt, job
+from ..wire.reading.doubtful import SUPERSEDED
 from .exit_codes import FAILED, LIMITED
 from .terminal import Out, Progress, json_line
 
@@ -71,7 +73,10 @@ class Show:
         self.answers: list[str] = []
         """The texts of turns without calls, unless `live`."""
         self.name = ""
+        self.id = ""
         self.arguments = ""
+        self.printed: dict[str, str] = {}
+        """The calls of this turn that were printed, by their ids."""
         self.calls = False
         self.hints: list[str] = []
         self.stopped = False
@@ -82,15 +87,12 @@ class Show:
                 self._text(text)
             case ThoughtDelta():
                 self.progress.waiting()
-            case CallStart(name=name):
-                self.name, self.arguments, self.calls = name, "", True
+            case CallStart():
+                self.name, self.id, self.arguments, self.calls = event.name, event.id, "", True
             case ArgumentsDelta(json=json):
                 self.arguments += json
             case CallEnd():
-                self._end_line()
-                self._note_text()
-                if not self.stopped:  # such a call is not run
-                    self.progress.call(self.name, self.arguments)
+                self._call_ends(event)
             case CallResult(result=result) if isinstance(result.error, ApprovalNeeded):
                 pass
             case CallResult(result=result):
@@ -102,6 +104,13 @@ class Show:
                 self._turn_ends()
             case _:
                 pass
+
+    def _call_ends(self, end: CallEnd) -> None:
+        self._end_line()
+        self._note_text()
+        self.printed[end.id or self.id] = clipped(f"{self.name} {self.arguments}", 100)
+        if not self.stopped:  # such a call is not run
+            self.progress.call(self.name, self.arguments)
 
     def end(self) -> None:
         """Print the answer, if it was collected."""
@@ -116,6 +125,10 @@ class Show:
             self.stopped = True
         if note.rule in HINTS:
             self.hints.append(note.detail)
+        if note.rule == SUPERSEDED and note.detail in self.printed:
+            self.hints.append(
+                f"not run, since another call is a better reading of the same: {self.printed[note.detail]}"
+            )
 
     def _text(self, text: str) -> None:
         if self.live and self.out:
@@ -148,6 +161,7 @@ class Show:
             self._end_line()
             self.progress.note(f"note: {hint}")
         self.hints.clear()
+        self.printed.clear()
         self._end_line()
         if self.calls and not self.asks:
             self.progress.waiting("running")

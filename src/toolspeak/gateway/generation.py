@@ -27,6 +27,7 @@ from ..types import Finish, Note, Reply, Request, ToolCall, Usage, copy_with
 from ..wire.grammars.engine_schemas import says_all
 from ..wire.reading.call_ids import unique_id
 from ..wire.reading.collect import Collector
+from ..wire.reading.doubtful import SUPERSEDED
 from .attempts_cost import AttemptsUsage
 from .limits.budgets import Metered
 from .text_gate import TextGate
@@ -242,12 +243,15 @@ class _Passing:
         self.begun = False
         self._reported: list[str] = []
         self._pieces: list[str] = []
+        self._ids: set[str] = set()
+        """The ids of the calls that were passed on."""
 
     def take(self, event: CallStart | ArgumentsDelta | CallEnd) -> list[Event]:
         """Return what may be passed on of an event."""
         if isinstance(event, CallStart):
             self._open = self._may_pass(event.name)
             self.begun = self.begun or self._open
+            self._ids |= {event.id} if self._open else set()
         elif not self._open:
             return []
         elif isinstance(event, ArgumentsDelta):
@@ -265,9 +269,14 @@ class _Passing:
         return not self._waiting and (self._several or not self.begun)
 
     def note(self, note: Note) -> None:
-        """Raises GenerationError if the model is asked again although a call was passed on."""
+        """Raises GenerationError if the model is asked again although a call was passed on, or if that is taken back."""
         if self.begun and note.rule == "re-asked":
             raise GenerationError(f"a call that was already being streamed is invalid: {note.detail}")
+        if note.rule == SUPERSEDED and note.detail in self._ids:
+            raise GenerationError(
+                "a call that was already being streamed is invalid: the server sent it, and left another reading of it in its "
+                "text. Set arguments to whole for this model"
+            )
 
     def rest(self, calls: tuple[ToolCall, ...]) -> int:
         """Return how many calls were passed on. Raises GenerationError if one of them differs from the final call."""

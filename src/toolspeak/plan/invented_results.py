@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from ..events import CallEnd, CallStart, Event, Finished, Noted, TextDelta
 from ..schema.phrases import beginning
 from ..types import Note
-from ..wire.reading.doubtful import EARLIER_CALLS
+from ..wire.reading.doubtful import EARLIER_CALLS, SUPERSEDED, TWO_READINGS
 from ..wire.turn_heads import RULES
 from .attempted_call import LOST
 
@@ -53,6 +53,8 @@ class InventedResults:
         self._over = False
         """Whether a decoder read the head of another role's turn."""
         self._called = False
+        self._left_out: set[str] = set()
+        """The ids of the calls behind the invented result."""
 
     def feed(self, events: Iterable[Event]) -> list[Event]:
         out: list[Event] = []
@@ -62,8 +64,7 @@ class InventedResults:
             elif _rule_of(event) in ABOUT_CALLS:
                 out.append(event)
             elif any((self._over, self._invented)):
-                out += [event] if isinstance(event, Noted) and event.note.at < 0 else []  # it is about the whole reply
-                self._invented = (self._invented + _text_of(event))[:LONGEST]
+                out += self._behind_result(event)
             elif self._behind > notes_turn(event):
                 out += self._behind_call(event)
             else:
@@ -72,6 +73,18 @@ class InventedResults:
                 self._called |= self._behind
                 out.append(event)
         return out
+
+    def _behind_result(self, event: Event) -> list[Event]:
+        """What counts of an event behind the invented result: a note about the whole reply."""
+        if isinstance(event, CallStart):
+            self._left_out.add(event.id)
+        self._invented = (self._invented + _text_of(event))[:LONGEST]
+        if not isinstance(event, Noted) or event.note.at >= 0:
+            return []
+        # If the better reading of a call is left out too, the other one is not known to be right.
+        if event.note.rule == SUPERSEDED and self._left_out - {event.note.detail}:
+            return [Noted(Note(TWO_READINGS, "a reading of a call is behind an invented result"))]
+        return [event]
 
     def _behind_call(self, event: Event) -> list[Event]:
         """The event, and the text that is no invented result; [] while that is open."""

@@ -64,7 +64,10 @@ def loop(request: Request, limits: Limits, strategies: Sequence[ReaskStrategy] =
     so_far = _Run(request, limits, strategies)
     try:
         while True:
-            reply = so_far.judged(so_far.reask.settled((yield from _next_reply(so_far))))
+            came = so_far.reask.settled((yield from _next_reply(so_far)))
+            reply = so_far.judged(came)
+            if dropped := reply.notes[len(came.notes) :]:  # calls that were passed on already
+                yield from tell(*map(Noted, dropped))
             so_far.took(reply)
             why = so_far.exhausted(reply)
             if not reply.calls:

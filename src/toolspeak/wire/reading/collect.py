@@ -99,12 +99,19 @@ class Collector:
                 if note.rule in EARLIER_CALLS:
                     self._end_doubtful(note)
                 elif note.rule == SUPERSEDED:
-                    self._opened = [call for call in self._opened if call.id != note.detail]
+                    self._take_back(note.detail)
                 self._notes.append(note)
             case Logprobs(tokens):
                 self._logprobs += tokens
             case _:
                 pass
+
+    def _take_back(self, call_id: str) -> None:
+        """Drops the last call with this id: a server may use the ids of an earlier turn again."""
+        for place in reversed(range(len(self._opened))):
+            if self._opened[place].id == call_id:
+                del self._opened[place]
+                return
 
     def _end_doubtful(self, note: Note) -> None:
         """None of the calls so far is whole: one of them ended too early, or they were drafts."""
