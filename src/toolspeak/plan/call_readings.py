@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, cast
 
 from ..api.json_stream import record
@@ -31,6 +32,11 @@ class Reading:
         self.clear = self.begun if known else None
         """What has begun, if the call is whole, or nothing but cut."""
 
+    @cached_property
+    def compact(self) -> set[tuple[str, str]]:
+        """The names of what has begun, each with its value as a text without white space. A reading is compared with many."""
+        return _without_space({} if self.begun is None else self.begun)
+
 
 def of_one_call(text: Reading, own: Reading) -> bool:
     """Whether the call in the text and the server's own may be readings of one call of the model."""
@@ -38,7 +44,7 @@ def of_one_call(text: Reading, own: Reading) -> bool:
     if one is None or two is None:
         return not whole
     if whole:
-        few, many = sorted((_without_space(one), _without_space(two)), key=len)
+        few, many = sorted((text.compact, own.compact), key=len)
         return few <= many
     shared = one.keys() & two.keys()
     return all(any((_begins(one[name], two[name]), _begins(two[name], one[name]))) for name in shared)
