@@ -24,6 +24,17 @@ PATH = {"type": "object", "properties": {"path": {"type": "string"}}, "required"
 TOOLS = as_tools([{"name": "delete_file", "parameters": PATH}])
 CALL = ("delete_file", {"path": "/data"})
 BEFORE = ("", "I look.\n", "I look: ")
+MORE = "I think of this and that. " * 20
+"""More words than the head of a message or a name has characters."""
+WORDS = (
+    "Use functools",
+    "Tell me when to call:",
+    "The plan.\nAction:",
+    "Set to=",
+    "The token <|channel|> begins a part of it",
+    "A turn.\n<|start|>assistant to= is how it begins",
+)
+"""Answers that end with an opener which is a word, or with a sentence behind the marker of a message."""
 UNMARKED = {"functionary-v3", "glm4"}
 """Dialects whose calls are messages, and whose marks may open an answer in words as well."""
 READ_AHEAD = {"functiongemma", "gemma4"}
@@ -80,6 +91,22 @@ def test_talk_about_markers_loses_nothing_when_it_is_cut(d: Dialect) -> None:
 
 
 @pytest.mark.parametrize("d", TALKING, ids=lambda d: d.name)
+def test_a_thought_that_is_cut_loses_only_the_beginning_of_a_call(d: Dialect) -> None:
+    """A text with an opener in a thought is held back, and read only when the reply is over."""
+    call, thinking = wire(d, CALL), d.thinking
+    opener = call[: call.index(CALL[0])]
+    tags = {"<think>", "<thinking>", thinking.open if thinking else "<think>"}
+    for tag in sorted(filter(str.strip, tags)):
+        for behind in (f" is how a call begins. {MORE}", f"\n{MORE}\n{call[:-1]} {MORE}", f"\n{call}\n{MORE}"):
+            text = f"{tag}{MORE}\n{opener}{behind}"
+            whole = Decoder(d, TOOLS, "")
+            expected = collect([*whole.feed(text), *whole.close()])
+            reply = read(d, text)
+            assert (reply.text, reply.thought) == (expected.text, expected.thought), text
+            assert reply.calls == expected.calls, text
+
+
+@pytest.mark.parametrize("d", TALKING, ids=lambda d: d.name)
 def test_an_answer_in_words_loses_nothing_when_it_is_cut(d: Dialect) -> None:
-    for text in ("If a <", "Use `x[", "See [", "A table:\n<", "It is {", "1. first\n2.", "f(x", "Wait…\n\n"):
+    for text in ("If a <", "Use `x[", "See [", "A table:\n<", "It is {", "1. first\n2.", "f(x", "Wait…\n\n", *WORDS):
         assert read(d, text).text == text

@@ -13,7 +13,7 @@ from .call_repairs import after_call, break_off, ends_inside, note_cut, note_unk
 from .calls import begin, section
 from .code_blocks import calls_after
 from .copied_markers import INVISIBLE, refuse_copy
-from .cut_replies import leave_out
+from .cut_replies import as_if_open, leave_out
 from .frames import at_end, drop_closer, drop_frame, ends_message, keep_apart
 from .heads import note_rest, pass_unread, read_head, tool_name
 from .json_value import json_value
@@ -170,14 +170,14 @@ def message_head(s: State, p: Program, word: str, now: str, begun: bool = False)
     s.no_reread, s.open_call, s.doubtful, s.fenced = False, None, False, False
     try:
         begun |= word != ""
-        head, hit = yield from read_head(s, p, header, word, begun)
+        head, hit = yield from as_if_open(s, read_head(s, p, header, word, begun))
         needle, what = route(header, head)
         if what == "call" and not p.calls:
             return pass_unread(s)
         name = tool_name(s, p, needle, head, hit) if what == "call" else ""
         note_rest(s, p, head.replace(needle.strip("^$") + name, "", 1))
         if what == "call":
-            yield from begin(s, p, name, begun)
+            yield from as_if_open(s, begin(s, p, name, begun))
             yield from at(s, *header.ends)
             s.commit()
             yield from note_text_after_call(s, p)
@@ -206,7 +206,7 @@ def attempt(s: State, p: Program, word: str, thinking: bool) -> Scan[bool]:
     try:
         if INVISIBLE in s.recent:
             refuse_copy(s, p, word)
-        yield from section(s, p, word, thinking)
+        yield from as_if_open(s, section(s, p, word, thinking))
     except Malformed as e:
         return (yield from failed(s, p, e, word))
     s.commit()
