@@ -35,15 +35,26 @@ def problems(
 ) -> Iterator[str]:
     """What is wrong with how the dialect reads the text: nothing raised, the same at every cut, none invented or lost."""
     whole = stream(d, [text], tools, prompt, thoughts)
-    told = merged(whole)
+    broken_off = stream(d, [text], tools, prompt, thoughts, cut=True)
+    told, told_cut = merged(whole), merged(broken_off)
     for chunks in cuts(text, random.Random(seed)):
         if merged(stream(d, chunks, tools, prompt, thoughts)) != told:
             yield f"cut {[len(c) for c in chunks][:20]} tells otherwise"
             break
+        if merged(stream(d, chunks, tools, prompt, thoughts, cut=True)) != told_cut:
+            yield f"a reply that its server cut tells otherwise, cut {[len(c) for c in chunks][:20]}"
+            break
     reply = collect(whole)
     yield from disorder(whole)
+    yield from disorder(broken_off)
+    if whole_calls(collect(broken_off)) != whole_calls(reply):
+        yield "other calls if its server cut it"
     yield from invented(d, reply, text, tools)
     yield from lost(d, reply, text, tools, thoughts)
+
+
+def whole_calls(reply: Reply) -> list[tuple[str, str]]:
+    return [(call.name, call.json) for call in reply.calls if call.whole]
 
 
 def disorder(events: Sequence[Event]) -> Iterator[str]:

@@ -135,10 +135,12 @@ def stream(
     tools: Sequence[Tool[..., Any]] | None = TOOLS,
     prompt: str | None = "",
     thoughts: str = "split",
+    *,
+    cut: bool = False,
 ) -> list[Event]:
     decoder = Decoder(d, tools, prompt, thoughts)
     events = [event for chunk in chunks for event in decoder.feed(chunk)]
-    return events + decoder.close()
+    return events + decoder.close(cut)
 
 
 def merged(events: Iterable[Event]) -> list[Event | tuple[type, str]]:
