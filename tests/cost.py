@@ -7,6 +7,7 @@ have emptied the caches. Work that costs too much fails every time.
 from __future__ import annotations
 
 import gc
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,11 +16,15 @@ from time import process_time
 from types import FrameType
 from typing import Any
 
+from toolspeak.wire.reading import marks
+
 TRIES = 6
 LINEAR = 2.7
 """Twice as much work costs at most this many times as much; quadratic work costs four times as much."""
 ENOUGH = 0.002
 """Seconds of CPU that the smaller work takes at least, so that the clock's steps do not matter."""
+COMPILERS = frozenset(make.__code__ for make in (re.compile, marks._alternatives))
+"""What makes patterns."""
 
 
 def seconds(work: Callable[[], Any]) -> float:
@@ -59,18 +64,28 @@ def costs_at_most(times: float, work: Callable[[], Any], known: Callable[[], Any
 
 
 def calls(work: Callable[[], Any]) -> int:
-    """How many functions the work calls, generators woken among them; those written in C do not count."""
-    count = 0
+    """How many functions the work calls, generators woken among them; those written in C do not count.
+
+    Nor does what compiles a pattern, which is done once and kept: it comes in the first work that searches enough, and which
+    that is depends on the tests before. So every pattern is compiled at its first use here.
+    """
+    count, compiling, worth = 0, None, marks.WORTH
 
     def seen(frame: FrameType, event: str, argument: Any) -> None:
-        nonlocal count
-        count += event == "call"
+        nonlocal count, compiling
+        if compiling is None and event == "call":
+            compiling = frame if frame.f_code in COMPILERS else None
+            count += compiling is None
+        elif compiling is frame and event == "return":
+            compiling = None
 
+    marks.WORTH = 0
     sys.setprofile(seen)
     try:
         work()
     finally:
         sys.setprofile(None)
+        marks.WORTH = worth
     return count
 
 

@@ -22,7 +22,6 @@ from toolspeak.models.speaker import Speaker
 from toolspeak.plan.doubled_calls import DoubledCalls
 from toolspeak.schema import nonblocking_json
 from toolspeak.types import Request
-from toolspeak.wire.reading import marks
 
 LENGTH = 20_000
 MOST = 1_000_000
@@ -53,12 +52,6 @@ def cost(text: str, piece: int) -> int:
 
     read()  # what is made once and kept is no cost of the text
     return calls(read)
-
-
-@pytest.fixture(autouse=True)
-def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Patterns are compiled at their first use: they are made once and kept, so that is no cost of these texts."""
-    monkeypatch.setattr(marks, "WORTH", 0)
 
 
 @pytest.mark.parametrize("unit", rotated(UNITS, 2))

@@ -8,7 +8,6 @@ from wire_cases import DIALECTS, TOOLS, stream
 import cost
 from toolspeak.events import Event
 from toolspeak.wire.dialect import Dialect
-from toolspeak.wire.reading import marks
 from toolspeak.wire.reading.collect import collect
 
 SIZE, PIECE = 2_000, 4
@@ -24,12 +23,6 @@ def work_of(d: Dialect, text: str) -> tuple[int, list[Event]]:
     events: list[Event] = []
     pieces = [text[i : i + PIECE] for i in range(0, len(text), PIECE)]
     return cost.calls(lambda: events.extend(stream(d, pieces, TOOLS))), events
-
-
-@pytest.fixture(autouse=True)
-def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Patterns are compiled at their first use: they are made once and kept, so that is no cost of these texts."""
-    monkeypatch.setattr(marks, "WORTH", 0)
 
 
 @pytest.mark.parametrize("d", SEVERAL, ids=lambda d: d.name)

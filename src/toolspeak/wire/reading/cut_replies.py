@@ -57,18 +57,18 @@ def _are_words(p: Program, word: str, text: str) -> bool:
 
 
 def as_if_open(s: State, reading: Scan[Result]) -> Scan[Result]:
-    """Reads what may be a call. `s.waited` says later whether the text came to its end as the beginning of one. A text that
-    was held back is read only after the end, where nothing waits: so it is read first as if more could come."""
-    s.waited = not s.closed
-    if all((s.closed, s.cut)):
-        s.closed = False
-        try:
-            next(reading)
-        except StopIteration as stop:
-            return stop.value
-        finally:
-            s.closed = True
-        s.waited = True
+    """Reads what may be a call. After the end of a reply that was cut nothing waits, so it is read first as if more could
+    come: `s.waited` says later whether the text came to its end as the beginning of a call."""
+    if not s.cut:
+        return (yield from reading)
+    s.waited = s.closed = False
+    try:
+        next(reading)
+    except StopIteration as stop:
+        return stop.value
+    finally:
+        s.closed = True
+    s.waited = True
     return (yield from reading)
 
 

@@ -206,7 +206,8 @@ def attempt(s: State, p: Program, word: str, thinking: bool) -> Scan[bool]:
     try:
         if INVISIBLE in s.recent:
             refuse_copy(s, p, word)
-        yield from as_if_open(s, section(s, p, word, thinking))
+        reading = section(s, p, word, thinking)
+        yield from as_if_open(s, reading) if s.cut else reading
     except Malformed as e:
         return (yield from failed(s, p, e, word))
     s.commit()

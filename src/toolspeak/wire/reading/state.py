@@ -103,8 +103,8 @@ class State(Source):
     """Whether so much was read that a failure becomes text without a second reading."""
     cut: bool = False
     """Whether the model's server says that it cut the reply. Known only at the end."""
-    waited: bool = False
-    """Whether the reader of a call came to the end of the text, and the text may be the beginning of a call."""
+    waited: bool = True
+    """Whether the reader of a call came to the end of the text, which may be its beginning: in a stream it always does."""
     truncated: bool = False
     """Whether the text ended in the middle of something."""
 
