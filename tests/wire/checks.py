@@ -47,14 +47,19 @@ def problems(
     reply = collect(whole)
     yield from disorder(whole)
     yield from disorder(broken_off)
-    if whole_calls(collect(broken_off)) != whole_calls(reply):
-        yield "other calls if its server cut it"
+    yield from otherwise(reply, collect(broken_off))
     yield from invented(d, reply, text, tools)
     yield from lost(d, reply, text, tools, thoughts)
 
 
-def whole_calls(reply: Reply) -> list[tuple[str, str]]:
-    return [(call.name, call.json) for call in reply.calls if call.whole]
+def otherwise(reply: Reply, broken_off: Reply) -> Iterator[str]:
+    """What is wrong with the calls of a reply that its server cut, against those of the same text that its model ended. Half a
+    closer makes the last one whole, and what stands behind an opener of which nothing came of its own is left out, with a note."""
+    calls, kept = ([(call.name, call.json) for call in one.calls if call.whole] for one in (reply, broken_off))
+    if any(one != other for one, other in zip(calls, kept, strict=False)):
+        yield "other calls if its server cut it"
+    if len(kept) < len(calls) and not any(note.rule == "cut-call" for note in broken_off.notes):
+        yield "a call lost, without a note, if its server cut it"
 
 
 def disorder(events: Sequence[Event]) -> Iterator[str]:
