@@ -545,3 +545,12 @@ def test_a_stream_says_that_such_a_call_was_dropped() -> None:
     model = native([*calls(ADD), TextDelta("It is 3.")])
     events = list(ts.stream("go", tools=[add], model=model, choice="none"))
     assert [event.note for event in events if isinstance(event, Noted)] == [ts.Note("call-not-allowed", "add")]
+
+
+def test_of_several_calls_only_the_first_runs_if_one_is_allowed() -> None:
+    """The model reads nothing of the others: it makes them again, one after another."""
+    model = native(calls(ADD, ("other", {"a": 7})), calls(("other", {"a": 7})), "done")
+    reply = ts.run("go", tools=[add, other], model=model, parallel=False)
+    assert [[result.name for result in step.results] for step in reply.steps] == [["add"], ["other"], []]
+    assert (reply.text, rules(reply)) == ("done", ["one-call"])
+    assert answered(reply.messages)

@@ -226,6 +226,15 @@ def not_allowed(call: ToolCall, choice: str) -> str:
     return "" if choice in ("auto", "required", call.name) else f"Only {choice} may be called, not {call.name}."
 
 
+def one_call(reply: Reply) -> Reply:
+    """The reply with its first call alone."""
+    further = reply.calls[1:]
+    if not further:
+        return reply
+    note = Note("one-call", f"left out: {', '.join(call.name for call in further)}")
+    return replace(reply, calls=reply.calls[:1], notes=(*reply.notes, note))
+
+
 def without_calls(reply: Reply) -> Reply:
     """The reply without its calls, if none is allowed."""
     notes = [Note("call-not-allowed", call.name) for call in reply.calls]

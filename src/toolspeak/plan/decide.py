@@ -15,7 +15,7 @@ from ..schema.phrases import beginning, number_of
 from ..schema.suggestions import listed
 from ..types import Message, Note, Problem, Reply, Request, ToolCall, copy_with
 from .attempted_call import CUT, attempted, in_full, tries_of
-from .calls import CUT_AT_LIMIT, answer, checked, not_allowed, problem_text, reached, without_calls
+from .calls import CUT_AT_LIMIT, answer, checked, not_allowed, one_call, problem_text, reached, without_calls
 from .effects import Plan
 from .json_reply import in_words, json_text, order
 from .reask import NO_CALL_ADVICE, Attempts, ReaskStrategy, usual
@@ -144,14 +144,12 @@ def _cut_at_limit(reply: Reply, limit: int | None) -> Reply:
 
 def _bounded(reply: Reply, cut_stands: bool, one: bool) -> Reply:
     """The reply without calls that it may not have in any case: cut ones, and more than one."""
-    calls, notes = reply.calls, list(reply.notes)
-    if cut_stands and reply.finish in CUT:
-        notes += [Note("cut-call", f"the call to {call.name} was cut off") for call in calls if not call.whole]
-        calls = tuple(call for call in calls if call.whole)
-    if further := calls[1:] if one else ():
-        notes.append(Note("one-call", f"left out: {', '.join(call.name for call in further)}"))
-        calls = calls[:1]
-    return reply if calls == reply.calls else replace(reply, calls=calls, notes=tuple(notes))
+    cut = [call for call in reply.calls if not call.whole] if cut_stands and reply.finish in CUT else []
+    if cut:
+        notes = [Note("cut-call", f"the call to {call.name} was cut off") for call in cut]
+        whole = tuple(call for call in reply.calls if call.whole)
+        reply = replace(reply, calls=whole, notes=(*reply.notes, *notes))
+    return one_call(reply) if one else reply
 
 
 def _refusal(call: ToolCall, problems: Sequence[Problem], choice: str) -> str:

@@ -21,7 +21,7 @@ from ..tool_results import result_text
 from ..types import Message, Note, Pending, Reply, Request, Step, ToolCall, ToolResult, Usage
 from ..wire.reading.collect import add_usage
 from .attempted_call import attempted, in_full, tries_of
-from .calls import UNNAMED, answer, assistant, checked, not_allowed, without_calls, written
+from .calls import UNNAMED, answer, assistant, checked, not_allowed, one_call, without_calls, written
 from .effects import Plan, Reads, ask, run, tell
 from .reask import ReaskState, ReaskStrategy, usual
 from .refused_replies import shortened
@@ -208,10 +208,12 @@ class _Run:
         return replace(request, choice="auto") if self.called and request.choice != "none" else request
 
     def judged(self, reply: Reply) -> Reply:
-        """The reply with its calls coerced as they will run, with notes. Calls beside a text are dropped if none is allowed."""
+        """The reply with its calls coerced as they will run, with notes. Calls beside a text are dropped if none is allowed,
+        and all but the first if only one is."""
         choice = self._usual().choice
         if all((choice == "none", reply.calls, reply.text.strip())):
             reply = without_calls(reply)
+        reply = reply if self.first_request.parallel else one_call(reply)
         judged = [checked(call, self.first_request.tools or (), reply.finish) for call in reply.calls]
         reasons = [
             not_allowed(call, choice) or "".join(one.message for one in problems[:1]) for call, problems in judged
