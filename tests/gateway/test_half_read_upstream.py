@@ -23,6 +23,15 @@ WEATHER: Any = {
 QUESTION: Any = [{"role": "user", "content": "Weather?"}]
 
 
+async def choices(client: openai.AsyncOpenAI, tool: Any) -> list[Any]:
+    """The answer to the question as a client gets it, whole and streamed."""
+    asked: Any = {"model": "m", "messages": QUESTION, "tools": [tool]}
+    made = await client.chat.completions.create(**asked)
+    async with client.chat.completions.stream(**asked) as stream:
+        streamed = await stream.get_final_completion()
+    return [choice for reply in (made, streamed) for (choice,) in [reply.choices]]
+
+
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_clients_get_every_call_once(serve_models: Callable[..., Any], case: Case, order: Order) -> None:
@@ -32,12 +41,7 @@ def test_clients_get_every_call_once(serve_models: Callable[..., Any], case: Cas
             serve_models(m=ModelSettings("m", (f"{url}#Qwen2.5-7B-Instruct",))) as running,
             openai.AsyncOpenAI(base_url=f"{running.url}/v1", api_key="none", max_retries=0) as client,
         ):
-            asked: Any = {"model": "m", "messages": QUESTION, "tools": [WEATHER]}
-            made = await client.chat.completions.create(**asked)
-            async with client.chat.completions.stream(**asked) as stream:
-                streamed = await stream.get_final_completion()
-            for reply in (made, streamed):
-                (choice,) = reply.choices
+            for choice in await choices(client, WEATHER):
                 cities = sorted(call.function.arguments for call in choice.message.tool_calls or ())
                 assert cities == sorted(f'{{"city": "{city}"}}' for city in case.cities)
                 assert (choice.message.content or "").strip() == case.text
@@ -73,12 +77,7 @@ def test_clients_get_the_better_of_two_readings(serve_models: Callable[..., Any]
                 serve_models(m=ModelSettings("m", (f"{url}#Qwen2.5-7B-Instruct",))) as running,
                 openai.AsyncOpenAI(base_url=f"{running.url}/v1", api_key="none", max_retries=0) as client,
             ):
-                asked: Any = {"model": "m", "messages": QUESTION, "tools": [FORECAST]}
-                made = await client.chat.completions.create(**asked)
-                async with client.chat.completions.stream(**asked) as stream:
-                    streamed = await stream.get_final_completion()
-                for reply in (made, streamed):
-                    (choice,) = reply.choices
+                for choice in await choices(client, FORECAST):
                     calls = choice.message.tool_calls or []
                     assert len(calls) == 1, kind
                     arguments = {k: v for k, v in json.loads(calls[0].function.arguments).items() if v != "celsius"}

@@ -45,7 +45,7 @@ MARKS = r"(?::\d{1,3})?(?:\s{0,4}(?:<[|｜][^<>\n]{1,40}[|｜]>|```(?:json)?)\s{
 """What may stand between the name of a tool and its arguments: a number, and a marker, a fence or a line break. A blank is prose."""
 
 
-LOOKS = "a part of the text looks like a call of {} in the dialect {}, and stays text."
+LOOKS = "a part of the text looks like a call of"
 """What the note on a call begins with."""
 QUOTED = (
     "It is a whole call, but it stands where a text shows calls or talks about them: in quoted text, code, a comment, a list, a "
@@ -83,7 +83,7 @@ def like_a_call(text: str, tools: Sequence[Tool[..., Any]], finish: str = "") ->
 def _why(call: ToolCall, dialect: Dialect, tools: Sequence[Tool[..., Any]], finish: str, *, words: bool) -> str:
     """Why a call that this dialect reads stays text, and what to do. `words`: there are words beside it."""
     offered = [tool.name for tool in tools]
-    looks = LOOKS.format(call.name, dialect.name)
+    looks = f"{LOOKS} {call.name} in the dialect {dialect.name}, and stays text."
     if call.name not in offered:
         return f"{looks} No tool has that name.{did_you_mean(near(call.name, offered))}"
     rules = {note.rule: note.detail for note in call.notes}
@@ -114,9 +114,7 @@ def _quoted(text: str, tools: Sequence[Tool[..., Any]], tries: int) -> Note | No
             reading.read_whole(text[start : hit.end() + NEAR], tries)
             tries -= reading.tries
             if _is_right(reading, tools):
-                return Note(
-                    "like-a-call", f"a part of the text looks like a call of {tool.name}, and stays text. {QUOTED}"
-                )
+                return Note("like-a-call", f"{LOOKS} {tool.name}, and stays text. {QUOTED}")
     return None
 
 
@@ -165,7 +163,7 @@ def _in_no_dialect(text: str, tools: Sequence[Tool[..., Any]]) -> Note | None:
     tool = next((tool for tool, _ in _hits(text, tools)), None)
     if tool is None:
         return None
-    looks = f"a part of the text looks like a call of {tool.name} that is not whole, or in a form that no dialect has"
+    looks = f"{LOOKS} {tool.name} that is not whole, or in a form that no dialect has"
     return Note("like-a-call", f"{looks}, and stays text. If it is one, try other forms: `toolspeak tune`")
 
 

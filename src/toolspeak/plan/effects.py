@@ -23,6 +23,7 @@ from .attempted_call import attempted
 T = TypeVar("T")
 Reads = Callable[[Event | None], Iterable[Event]]
 """Converts the model's events as they arrive; None is the end."""
+REASKED = Note("re-asked", "the server dropped the tools")
 IN_PROMPT = "tools-in-prompt"
 """The rule of a note: the server dropped the tools of this request, and they go into the prompt from now on."""
 
@@ -79,16 +80,14 @@ def ask(request: Request, *, live: bool = False, by: str = "", read: Reads | Non
         return reply
     if request.choice == "auto" and reply.text.strip():
         return (yield from _ask_for_call(request, reply, by=by, read=read))
-    again = Note("re-asked", "the server dropped the tools")
-    yield from tell(Noted(again))
+    yield from tell(Noted(REASKED))
     other = yield from ask(request, live=live, by=by, read=read)
-    return _after(reply, other, again)
+    return _after(reply, other)
 
 
 def _ask_for_call(request: Request, reply: Reply, *, by: str, read: Reads | None) -> Plan[Reply]:
     """The reply to a request that is asked again after an answer in words: it counts if it has a call. Otherwise the answer
     stays, because it was passed on already."""
-    again = Note("re-asked", "the server dropped the tools")
     events: list[Event] = []
     try:
         other: Reply = yield Ask(request, read=_recorded(read, events), by=by)
@@ -98,14 +97,14 @@ def _ask_for_call(request: Request, reply: Reply, *, by: str, read: Reads | None
     if not any((other.calls, attempted(other, request))):
         yield from tell(Finished(reply.finish, other.usage))  # each request to the model has one, with what it cost
         return replace(reply, usage=add_usage(reply.usage, other.usage))
-    yield from tell(Noted(again), *events)
-    return _after(reply, other, again)
+    yield from tell(Noted(REASKED), *events)
+    return _after(reply, other)
 
 
-def _after(reply: Reply, other: Reply, again: Note) -> Reply:
+def _after(reply: Reply, other: Reply) -> Reply:
     """The other reply, with what the first one cost and said of the tools."""
     moved = [note for note in reply.notes if note.rule == IN_PROMPT]
-    return replace(other, usage=add_usage(reply.usage, other.usage), notes=(*moved, again, *other.notes))
+    return replace(other, usage=add_usage(reply.usage, other.usage), notes=(*moved, REASKED, *other.notes))
 
 
 def _recorded(read: Reads | None, events: list[Event]) -> Reads:

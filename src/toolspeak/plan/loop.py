@@ -131,8 +131,12 @@ def _surplus(calls: Sequence[ToolCall]) -> dict[int, ToolResult]:
         key = call.name, written(call)
         count[key] += 1
         if count[key] > SAME:
-            surplus[place] = ToolResult(call.id, call.name, error_text(message), error=ToolError(message))
+            surplus[place] = _not_run(call, message)
     return surplus
+
+
+def _not_run(call: ToolCall, why: str) -> ToolResult:
+    return ToolResult(call.id, call.name, error_text(why), error=ToolError(why))
 
 
 def _next_reply(so_far: _Run, *, tools: bool = True) -> Plan[Reply]:
@@ -225,12 +229,11 @@ class _Run:
     def forbidden(self, calls: Sequence[ToolCall]) -> dict[int, ToolResult]:
         """The results of the calls that the choice of the request forbids, by their place: they do not run."""
         choice = self._usual().choice
-        reasons = {place: why for place, call in enumerate(calls) if (why := not_allowed(call, choice))}
-        self.called |= len(reasons) < len(calls)
-        return {
-            place: ToolResult(calls[place].id, calls[place].name, error_text(why), error=ToolError(why))
-            for place, why in reasons.items()
+        forbidden = {
+            place: _not_run(call, why) for place, call in enumerate(calls) if (why := not_allowed(call, choice))
         }
+        self.called |= len(forbidden) < len(calls)
+        return forbidden
 
     def reask_after_wrong(self, reply: Reply) -> Note | None:
         """Moves to the next re-asking strategy if the reply was wrong; returns a note of it if the results do not show

@@ -25,11 +25,16 @@ HEAD_NAMES = 2
 """Words of a head that the dialect does not know, at most: the name of a tool, and the last one, of which a part came."""
 
 
-def leave_out(s: State, p: Program, word: str, marked: bool) -> bool:
-    """Leaves out the beginning of a call from its opener `word` on, which is all that is not passed on yet, with a note at
-    its place. Returns False if the reply was not cut, or if that may be an answer in words: `marked` says whether the
-    opener is regular."""
-    if any((not s.cut, not s.waited, s.other_turn, not marked)):
+def is_regular(p: Program, word: str) -> bool:
+    """Whether this is an opener of calls as the dialect has it."""
+    entry = p.entries.get(word)
+    return entry.formal if entry else word not in ("", *p.fences)
+
+
+def leave_out(s: State, p: Program, word: str) -> bool:
+    """Leaves out the beginning of a call from its regular opener `word` on, which is all that is not passed on yet, with a
+    note at its place. Returns False if the reply was not cut, or if that may be an answer in words."""
+    if any((not s.cut, not s.waited, s.other_turn, not is_regular(p, word))):
         return False
     if all((p.d.guard, word not in p.markers_of_calls)):
         return False

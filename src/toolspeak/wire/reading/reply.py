@@ -13,7 +13,7 @@ from .call_repairs import after_call, break_off, ends_inside, note_cut, note_unk
 from .calls import begin, section
 from .code_blocks import calls_after
 from .copied_markers import INVISIBLE, refuse_copy
-from .cut_replies import as_if_open, leave_out
+from .cut_replies import as_if_open, is_regular, leave_out
 from .frames import at_end, drop_closer, drop_frame, ends_message, keep_apart
 from .heads import note_rest, pass_unread, read_head, tool_name
 from .json_value import json_value
@@ -40,7 +40,6 @@ from .surroundings import note_example
 from .text_after_calls import note_text_after_call
 from .thoughts import after_prompt, note_draft, opened, thought
 
-LEFT_OUT = "left out"
 FAILURES = 2_000
 """After so many openers that open no call, the following ones are text, so that the time stays linear."""
 
@@ -230,9 +229,9 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
         return True
     s.drop_notes()
     s.failed_openers += 1
-    cut = s.closed and _begun(s, p, word)
-    if cut == LEFT_OUT:
+    if s.closed and leave_out(s, p, word):
         return True
+    cut = s.closed and _ends_in_call(s, p, word)
     if s.no_reread:
         if cut:
             note_cut(s)
@@ -246,7 +245,7 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
     note_unknown(s, why)
     if prompt_length:
         return True  # the word was in the prompt: the reply begins only here
-    value = word in ("{", "[") and word in p.entries
+    value = all((word in ("{", "["), word in p.entries))
     start = yield from _resume_position(s, p, word, value)
     before, s.pos = s.text[s.pos : start], start
     if word in p.frames and (yield from at_end(s, p, p.beyond)):
@@ -259,13 +258,9 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
     return False
 
 
-def _begun(s: State, p: Program, word: str) -> str:
-    """Whether the text ended with the beginning of a call, which is LEFT_OUT if the server cut the reply; "" if not."""
-    entry = p.entries.get(word)
-    marked = entry.formal if entry else word not in ("", *p.fences)
-    if leave_out(s, p, word, marked):
-        return LEFT_OUT
-    return "cut" if all((ends_inside(s, p.closers_of_calls), marked, not p.d.guard, not s.other_turn)) else ""
+def _ends_in_call(s: State, p: Program, word: str) -> bool:
+    """Whether the text ended with the beginning of a call, of which `word` is a regular opener."""
+    return all((ends_inside(s, p.closers_of_calls), is_regular(p, word), not p.d.guard, not s.other_turn))
 
 
 @lru_cache(1024)
